@@ -1,0 +1,128 @@
+"""Every error that RagBase raises on purpose, and the HTTP status each becomes.
+
+    RagBaseError
+    ├── InvalidInputError        422  the caller can mend the request
+    │   └── TooLargeError        413  … by making it smaller
+    ├── NotFoundError            404
+    ├── ConflictError            409
+    ├── OverloadedError          429  the caller should wait ``retry_after`` seconds
+    ├── UnavailableError         503  a dependency is down; it may heal by itself
+    │   ├── DatabaseUnavailableError
+    │   ├── EmbedderUnavailableError
+    │   └── DeadlineExceededError
+    ├── UpstreamError            502  a dependency answered with something unusable
+    └── ConfigurationError       –    refuses the start; a person must act
+
+``code`` is snake_case and stable; ``message`` says what to do and holds no internals.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigurationError",
+    "ConflictError",
+    "DatabaseUnavailableError",
+    "DeadlineExceededError",
+    "EmbedderUnavailableError",
+    "InvalidInputError",
+    "NotFoundError",
+    "OverloadedError",
+    "RagBaseError",
+    "TooLargeError",
+    "UnavailableError",
+    "UpstreamError",
+]
+
+
+class RagBaseError(Exception):
+    """Base of all errors raised on purpose; ``status`` is the HTTP status it becomes."""
+
+    status = 500
+    code = "internal_error"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class InvalidInputError(RagBaseError):
+    """The request is wrong; ``field`` is the dotted path of what to change, where known."""
+
+    status = 422
+    code = "invalid_input"
+
+    def __init__(self, message: str, *, code: str | None = None, field: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.field = field
+
+
+class TooLargeError(InvalidInputError):
+    """A limit on size was passed; the message names the limit."""
+
+    status = 413
+    code = "too_large"
+
+
+class NotFoundError(RagBaseError):
+    """What was asked for does not exist (or may not be seen)."""
+
+    status = 404
+    code = "not_found"
+
+
+class ConflictError(RagBaseError):
+    """The request contradicts what is stored."""
+
+    status = 409
+    code = "conflict"
+
+
+class OverloadedError(RagBaseError):
+    """Too much at once; try again after ``retry_after`` seconds."""
+
+    status = 429
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class UnavailableError(RagBaseError):
+    """A dependency is down or too slow; the same request may work later."""
+
+    status = 503
+    code = "unavailable"
+
+
+class DatabaseUnavailableError(UnavailableError):
+    """Postgres refuses connections or lost one."""
+
+    code = "database_unavailable"
+
+
+class EmbedderUnavailableError(UnavailableError):
+    """The embedding model or its server cannot be reached."""
+
+    code = "embedder_unavailable"
+
+
+class DeadlineExceededError(UnavailableError):
+    """A step passed its time budget."""
+
+    code = "timeout"
+
+
+class UpstreamError(RagBaseError):
+    """A dependency answered with something that cannot be used (wrong count, NaN, bad shape)."""
+
+    status = 502
+    code = "upstream_error"
+
+
+class ConfigurationError(RagBaseError):
+    """The settings, or settings and data together, cannot work: the start is refused."""
+
+    code = "configuration_error"

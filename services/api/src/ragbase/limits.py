@@ -1,0 +1,25 @@
+"""Bounds of the HTTP contract that are not settings."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ARM_DEPTH_DEFAULT",
+    "ARM_DEPTH_MAX",
+    "FILTER_CONDITIONS_MAX",
+    "FILTER_DEPTH_MAX",
+    "FILTER_VALUES_MAX",
+    "RERANK_CANDIDATES_MAX",
+    "RRF_K",
+    "TOP_K_MAX",
+]
+
+TOP_K_MAX = 100
+RERANK_CANDIDATES_MAX = 200
+ARM_DEPTH_DEFAULT = 200
+"""Rows each arm contributes to fusion, whatever ``top_k``: pages then neither repeat nor skip."""
+ARM_DEPTH_MAX = 1000
+RRF_K = 60
+"""Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009."""
+FILTER_DEPTH_MAX = 5
+FILTER_CONDITIONS_MAX = 64
+FILTER_VALUES_MAX = 1000

@@ -1,0 +1,293 @@
+"""The API's settings: one class, every value from the environment (or ``<NAME>_FILE``).
+
+Names of the original are kept; new ones carry ``RAGBASE_``. ``ragbase settings`` prints this
+list. An empty service URL means "not configured", never a default host.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from ragbase.limits import ARM_DEPTH_DEFAULT, ARM_DEPTH_MAX
+
+__all__ = ["Settings"]
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MIB = 1024 * 1024
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+def _env(*names: str) -> AliasChoices:
+    return AliasChoices(*names)
+
+
+class _FileSource(EnvSettingsSource):
+    """Reads ``<NAME>_FILE`` where ``<NAME>`` is unset: how Kubernetes and Docker mount secrets."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        for key, name, _ in self._extract_field_info(field, field_name):
+            path = self.env_vars.get(f"{name.lower()}_file")
+            if path:
+                try:
+                    return Path(path).read_text(encoding="utf-8").strip(), key, False
+                except OSError as error:
+                    raise ValueError(f"{name}_FILE: cannot read {path}: {error.strerror}") from None
+        return None, field_name, False
+
+
+class Settings(BaseSettings):
+    """All settings of API, worker and CLI."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="", extra="ignore", populate_by_name=True, frozen=True
+    )
+
+    # Server
+    host: str = Field(
+        "127.0.0.1", validation_alias=_env("RAGBASE_HOST"), description="Address to listen on."
+    )
+    port: Port = Field(
+        8000,
+        validation_alias=_env("RAGBASE_PORT"),
+        description="Port to listen on; 0 takes a free one.",
+    )
+    metrics_port: Port | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_METRICS_PORT"),
+        description="Port of /metrics; unset: on the main port.",
+    )
+    allow_insecure: bool = Field(
+        False,
+        validation_alias=_env("RAGBASE_ALLOW_INSECURE"),
+        description="Listen beyond loopback without authentication.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info",
+        validation_alias=_env("RAGBASE_LOG_LEVEL", "API_LOG_LEVEL"),
+        description="Least severe log line that is written.",
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto",
+        validation_alias=_env("RAGBASE_LOG_FORMAT"),
+        description="auto: console on a terminal, else JSON lines.",
+    )
+    home: Path = Field(
+        Path(".ragbase"),
+        validation_alias=_env("RAGBASE_HOME"),
+        description="State folder of `ragbase up`.",
+    )
+
+    # Postgres
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_env("DATABASE_URL"),
+        description="postgresql://user:password@host:port/database. Required by `serve` and `migrate`.",
+    )
+    pool_min: int = Field(
+        2, ge=0, validation_alias=_env("RAGBASE_POOL_MIN"), description="Connections kept open."
+    )
+    pool_max: int = Field(
+        10,
+        ge=1,
+        le=1000,
+        validation_alias=_env("RAGBASE_POOL_MAX"),
+        description="Most connections of this process.",
+    )
+    statement_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        validation_alias=_env("RAGBASE_STATEMENT_TIMEOUT"),
+        description="Longest a search statement may run, in seconds.",
+    )
+    lexical: Literal["auto", "native", "paradedb"] = Field(
+        "auto",
+        validation_alias=_env("RAGBASE_LEXICAL"),
+        description="Keyword dialect; auto: paradedb where pg_search is installed.",
+    )
+    hnsw_m: int = Field(
+        16,
+        ge=2,
+        le=100,
+        validation_alias=_env("HNSW_M"),
+        description="HNSW links per vector; takes effect when an index is built.",
+    )
+    hnsw_ef_construction: int = Field(
+        64,
+        ge=4,
+        le=1000,
+        validation_alias=_env("HNSW_EF_CONSTRUCTION"),
+        description="HNSW build width; takes effect when an index is built.",
+    )
+    hnsw_ef_search: int = Field(
+        100,
+        ge=1,
+        le=1000,
+        validation_alias=_env("HNSW_EF_SEARCH"),
+        description="Least HNSW search width; a search uses max(this, candidates).",
+    )
+
+    # Embeddings
+    embedding_engine: Literal["onnx", "tei", "openai"] | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_EMBEDDING_ENGINE"),
+        description="onnx: in this process; tei, openai: a server at EMBEDDING_URL. Unset: tei if EMBEDDING_URL is set, else onnx.",
+    )
+    embedding_url: str = Field(
+        "", validation_alias=_env("EMBEDDING_URL"), description="Base URL of the embedding server."
+    )
+    embedding_model: str = Field(
+        "",
+        validation_alias=_env("EMBEDDING_MODEL"),
+        description=f"Model id or local folder; onnx: default {MINILM}; for a server: checked against what it serves.",
+    )
+    embedding_api_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_env("EMBEDDING_API_KEY"),
+        description="Bearer token of the embedding server.",
+    )
+    embedding_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        validation_alias=_env("RAGBASE_EMBEDDING_TIMEOUT"),
+        description="Time-out of one call, in seconds.",
+    )
+    embedding_threads: int = Field(
+        0,
+        ge=0,
+        validation_alias=_env("RAGBASE_EMBEDDING_THREADS"),
+        description="onnx: threads of the runtime; 0: all cores.",
+    )
+    embedding_query_prefix: str | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_EMBEDDING_QUERY_PREFIX"),
+        description="Text put before a query; unset: what the model's own files say.",
+    )
+    embedding_passage_prefix: str | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_EMBEDDING_PASSAGE_PREFIX"),
+        description="Text put before a passage; unset: what the model's own files say.",
+    )
+
+    # Chunking
+    chunk_size: int = Field(
+        512,
+        ge=1,
+        le=100_000,
+        validation_alias=_env("CHUNK_SIZE"),
+        description="Most words of a chunk; the embedder's token limit caps it.",
+    )
+    chunk_overlap: int = Field(
+        50,
+        ge=0,
+        validation_alias=_env("CHUNK_OVERLAP"),
+        description="Words that neighbouring chunks may share; below CHUNK_SIZE.",
+    )
+
+    # Search defaults
+    default_search_top_k: int = Field(
+        20,
+        ge=1,
+        le=100,
+        validation_alias=_env("DEFAULT_SEARCH_TOP_K"),
+        description="top_k where a request gives none.",
+    )
+    default_rerank_candidates: int = Field(
+        50,
+        ge=1,
+        le=200,
+        validation_alias=_env("DEFAULT_RERANK_CANDIDATES"),
+        description="rerank_candidates where a request gives none.",
+    )
+    default_min_score: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        validation_alias=_env("DEFAULT_MIN_SCORE"),
+        description="min_score where a request gives none.",
+    )
+    default_candidates: int = Field(
+        ARM_DEPTH_DEFAULT,
+        ge=1,
+        le=ARM_DEPTH_MAX,
+        validation_alias=_env("RAGBASE_DEFAULT_CANDIDATES"),
+        description="Rows each arm gives to fusion where a request says nothing.",
+    )
+    search_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        validation_alias=_env("RAGBASE_SEARCH_TIMEOUT"),
+        description="Time budget of one arm, in seconds.",
+    )
+
+    # Limits
+    max_body_bytes: int = Field(
+        16 * MIB,
+        ge=1024,
+        validation_alias=_env("RAGBASE_MAX_BODY_BYTES"),
+        description="Largest JSON body.",
+    )
+    max_text_chars: int = Field(
+        5_000_000,
+        ge=1,
+        validation_alias=_env("RAGBASE_MAX_TEXT_CHARS"),
+        description="Longest document, in characters.",
+    )
+    max_query_chars: int = Field(
+        8_192,
+        ge=1,
+        validation_alias=_env("RAGBASE_MAX_QUERY_CHARS"),
+        description="Longest query, in characters.",
+    )
+    max_metadata_bytes: int = Field(
+        64 * 1024,
+        ge=2,
+        validation_alias=_env("RAGBASE_MAX_METADATA_BYTES"),
+        description="Largest metadata object, as JSON.",
+    )
+    max_batch: int = Field(
+        1_000,
+        ge=1,
+        validation_alias=_env("RAGBASE_MAX_BATCH"),
+        description="Most items of a batch (embed inputs, ids).",
+    )
+    max_inflight: int = Field(
+        64,
+        ge=1,
+        validation_alias=_env("RAGBASE_MAX_INFLIGHT"),
+        description="Requests worked on at once; more are answered 429.",
+    )
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError(
+                f"CHUNK_OVERLAP ({self.chunk_overlap}) must be below CHUNK_SIZE ({self.chunk_size})"
+            )
+        return self
+
+    @property
+    def engine(self) -> Literal["onnx", "tei", "openai"]:
+        """The embedding engine in force."""
+        return self.embedding_engine or ("tei" if self.embedding_url else "onnx")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over the environment, which wins over ``<NAME>_FILE``."""
+        return init_settings, env_settings, _FileSource(settings_cls)
