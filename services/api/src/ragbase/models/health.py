@@ -1,0 +1,35 @@
+"""Bodies of the health routes (contract §8)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+__all__ = ["Health", "ModelsHealth", "Readiness"]
+
+
+class Health(BaseModel):
+    """State of each part as last probed; always answered with 200."""
+
+    status: Literal["ok", "degraded"]
+    postgres: str = Field(examples=["connected"])
+    embedding: str = Field(examples=["healthy"])
+    reranker: str = Field(examples=["disabled"])
+    memgraph: str = Field(examples=["disabled"])
+    version: str
+    lexical: str = Field(description="Keyword dialect in use.", examples=["native"])
+
+
+class ModelsHealth(BaseModel):
+    """Which models answer; the embedding object has the fields of TEI's `/info` that apply."""
+
+    embedding: dict[str, Any] | None
+    reranker: dict[str, Any] | Literal["disabled"] | None
+
+
+class Readiness(BaseModel):
+    """Whether requests can be served."""
+
+    status: Literal["ready", "not_ready"]
+    reason: str | None = None

@@ -1,0 +1,117 @@
+"""Prometheus metrics of the API and worker. Every label has a bounded set of values.
+
+The names are an interface: dashboards and alerts read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+
+__all__ = [
+    "REGISTRY",
+    "count_degraded",
+    "count_ingested",
+    "observe_ingest_stage",
+    "observe_search",
+    "observe_stage",
+    "set_dependency",
+]
+
+REGISTRY = CollectorRegistry(auto_describe=True)
+
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds; from one index look-up to a slow reranker."""
+
+HTTP_REQUESTS = Counter(
+    "ragbase_http_requests",
+    "Requests by route template.",
+    ["method", "route", "status"],
+    registry=REGISTRY,
+)
+HTTP_SECONDS = Histogram(
+    "ragbase_http_request_seconds",
+    "Time from request to last byte.",
+    ["method", "route"],
+    buckets=BUCKETS,
+    registry=REGISTRY,
+)
+HTTP_INFLIGHT = Gauge("ragbase_http_inflight", "Requests being worked on.", registry=REGISTRY)
+HTTP_SHED = Counter("ragbase_http_shed", "Requests answered 429.", registry=REGISTRY)
+SEARCH_SECONDS = Histogram(
+    "ragbase_search_seconds", "Time of a search.", ["mode"], buckets=BUCKETS, registry=REGISTRY
+)
+STAGE_SECONDS = Histogram(
+    "ragbase_search_stage_seconds",
+    "Time of one stage of a search.",
+    ["stage", "mode"],
+    buckets=BUCKETS,
+    registry=REGISTRY,
+)
+DEGRADED = Counter(
+    "ragbase_degraded", "Answers that went without something.", ["reason"], registry=REGISTRY
+)
+DEPENDENCY_UP = Gauge(
+    "ragbase_dependency_up",
+    "1 when the last probe of a dependency succeeded.",
+    ["dependency"],
+    registry=REGISTRY,
+)
+INGESTED = Counter(
+    "ragbase_ingest_documents", "Documents by outcome.", ["outcome"], registry=REGISTRY
+)
+INGEST_SECONDS = Histogram(
+    "ragbase_ingest_stage_seconds",
+    "Time of one stage of ingesting a document.",
+    ["stage"],
+    buckets=BUCKETS,
+    registry=REGISTRY,
+)
+INDEX_DOCUMENTS = Gauge("ragbase_index_documents", "Documents stored.", registry=REGISTRY)
+INDEX_CHUNKS = Gauge("ragbase_index_chunks", "Chunks stored.", registry=REGISTRY)
+POOL_IN_USE = Gauge("ragbase_db_pool_in_use", "Connections taken.", registry=REGISTRY)
+POOL_WAIT = Histogram(
+    "ragbase_db_pool_wait_seconds",
+    "Wait for a connection.",
+    buckets=BUCKETS,
+    registry=REGISTRY,
+)
+BUILD_INFO = Info("ragbase_build", "Version of this process.", registry=REGISTRY)
+
+
+def observe_stage(stage: str, mode: str, seconds: float) -> None:
+    """Record one search stage (embed, lexical, semantic, graph, fuse, rerank)."""
+    STAGE_SECONDS.labels(stage, mode).observe(seconds)
+
+
+def observe_search(mode: str, seconds: float) -> None:
+    """Record a whole search (hybrid, semantic, keyword, graph)."""
+    SEARCH_SECONDS.labels(mode).observe(seconds)
+
+
+def count_degraded(reason: str) -> None:
+    """Count an answer that went without a configured part; ``reason`` is a warning code."""
+    DEGRADED.labels(reason).inc()
+
+
+def count_ingested(outcome: str) -> None:
+    """Count a document: created, replaced, unchanged, deduplicated, rejected, failed."""
+    INGESTED.labels(outcome).inc()
+
+
+@contextmanager
+def observe_ingest_stage(stage: str) -> Iterator[None]:
+    """Time one ingest stage (split, context, embed, store)."""
+    started = perf_counter()
+    try:
+        yield
+    finally:
+        INGEST_SECONDS.labels(stage).observe(perf_counter() - started)
+
+
+def set_dependency(dependency: str, *, up: bool) -> None:
+    """Record the result of a probe (postgres, embedding, reranker, memgraph)."""
+    DEPENDENCY_UP.labels(dependency).set(1 if up else 0)
