@@ -16,6 +16,7 @@ __all__ = [
     "DocumentPatch",
     "GraphState",
     "IngestWarning",
+    "Outcome",
 ]
 
 CHUNKED_NOTE = "Code-point offsets into the document's `content`; null on rows made elsewhere."
@@ -93,6 +94,9 @@ class IngestWarning(BaseModel):
     message: str
 
 
+Outcome = Literal["created", "replaced", "unchanged"]
+
+
 class DocumentOut(BaseModel):
     """A stored document."""
 
@@ -105,6 +109,10 @@ class DocumentOut(BaseModel):
     chunk_count: int
     external_id: str | None = None
     collection: str = "default"
+    outcome: Outcome | None = Field(
+        default=None,
+        description="What a POST did; 201 is `created`, 200 tells `replaced` from `unchanged`.",
+    )
     graph: GraphState = Field(default_factory=GraphState)
     warnings: list[IngestWarning] = Field(default_factory=list)
 
