@@ -1,0 +1,176 @@
+"""The pool of database connections, with the session settings that search depends on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeAlias, cast
+
+import asyncpg
+
+from ragbase.errors import ConfigurationError, DatabaseUnavailableError
+from ragbase.storage.codecs import find_vector_schema, register_codecs
+from ragbase.storage.faults import converted_faults
+
+__all__ = ["Connection", "Database", "session_settings"]
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+"""What storage and retrieval functions take; a pooled connection serves as one."""
+
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 3.0
+
+
+def session_settings(
+    *, statement_timeout_s: float, ef_search: int, application_name: str = "ragbase"
+) -> dict[str, str]:
+    """Settings sent in the start-up packet.
+
+    They become the session's defaults, so the ``RESET ALL`` with which asyncpg returns a
+    connection to its pool restores them; a ``SET`` after connecting would be lost there.
+    (PgBouncer passes only what its ``ignore_startup_parameters`` or ``track_extra_parameters``
+    name: point DATABASE_URL at Postgres itself, or set these on the role.)
+    """
+    return {
+        "application_name": application_name,
+        # Generic plans ignore the values that lexical and vector plans depend on.
+        "plan_cache_mode": "force_custom_plan",
+        "hnsw.ef_search": str(ef_search),
+        "hnsw.iterative_scan": "strict_order",
+        "jit": "off",
+        "max_parallel_workers_per_gather": "0",
+        "statement_timeout": str(round(statement_timeout_s * 1000)),
+    }
+
+
+class Database:
+    """Connections to one Postgres. Make one with `open`, end it with `close`.
+
+    Connections that broke are replaced when next asked for, so a restart of the server costs
+    the requests that were under way and nothing else.
+    """
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool[asyncpg.Record],
+        *,
+        acquire_timeout_s: float,
+        write_timeout_s: float,
+    ) -> None:
+        self._pool = pool
+        self._acquire_timeout_s = acquire_timeout_s
+        self._write_timeout_ms = round(write_timeout_s * 1000)
+
+    @classmethod
+    async def open(
+        cls,
+        dsn: str,
+        *,
+        min_size: int = 2,
+        max_size: int = 10,
+        statement_timeout_s: float = 30.0,
+        write_timeout_s: float = 600.0,
+        ef_search: int = 100,
+        application_name: str = "ragbase",
+        acquire_timeout_s: float = 30.0,
+        start_timeout_s: float = 30.0,
+    ) -> Self:
+        """Connect, trying again for ``start_timeout_s`` while the server is not there yet.
+
+        ``statement_timeout_s`` bounds each statement of `read`, ``write_timeout_s`` those of
+        `transaction`. Raises `DatabaseUnavailableError` or, when waiting cannot help,
+        `ConfigurationError`.
+        """
+        settings = session_settings(
+            statement_timeout_s=statement_timeout_s,
+            ef_search=ef_search,
+            application_name=application_name,
+        )
+        deadline = time.monotonic() + start_timeout_s
+        wait = _FIRST_WAIT_S
+        while True:
+            try:
+                pool = await _open_pool(dsn, min_size, max_size, settings)
+            except DatabaseUnavailableError:
+                if time.monotonic() + wait > deadline:
+                    raise
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, _LONGEST_WAIT_S)
+            else:
+                return cls(
+                    pool, acquire_timeout_s=acquire_timeout_s, write_timeout_s=write_timeout_s
+                )
+
+    async def close(self) -> None:
+        """Close all connections; those in use get a few seconds."""
+        try:
+            async with asyncio.timeout(10):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def in_use(self) -> int:
+        """Connections handed out now."""
+        return self._pool.get_size() - self._pool.get_idle_size()
+
+    @property
+    def size(self) -> int:
+        """Connections open now."""
+        return self._pool.get_size()
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[Connection]:
+        """A connection without a transaction around it: each statement is its own."""
+        with converted_faults():
+            async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+                yield cast("Connection", connection)
+
+    read = acquire
+    """The same, by the name of what it is for."""
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A connection inside a transaction: committed at the end, rolled back on any error."""
+        async with self.acquire() as connection, connection.transaction():
+            await connection.execute(f"SET LOCAL statement_timeout = {self._write_timeout_ms}")
+            yield connection
+
+    async def ping(self) -> None:
+        """Return when the database answers, else raise `DatabaseUnavailableError`."""
+        async with self.acquire() as connection:
+            await connection.fetchval("SELECT 1")
+
+
+async def _open_pool(
+    dsn: str, min_size: int, max_size: int, settings: dict[str, str]
+) -> asyncpg.Pool[asyncpg.Record]:
+    with converted_faults():
+        try:
+            probe = await asyncpg.connect(dsn, timeout=10)
+        except ValueError as error:
+            raise ConfigurationError(f"DATABASE_URL is not valid: {error}") from error
+        try:
+            schema = await find_vector_schema(probe)
+        finally:
+            await probe.close()
+
+        async def prepare(connection: Any) -> None:
+            await register_codecs(connection, schema or await find_vector_schema(connection))
+
+        return await asyncpg.create_pool(
+            dsn,
+            min_size=min(min_size, max_size),
+            max_size=max_size,
+            server_settings=settings,
+            init=prepare,
+            timeout=10,
+        )
