@@ -1,0 +1,119 @@
+"""Makes one ranking of several: reciprocal rank fusion, or a weighted sum of scaled scores.
+
+Both need every arm at the same fixed depth whatever page is asked for; then pages neither repeat
+nor skip. The result does not depend on the order in which the arms are given: contributions are
+summed without rounding in between, and equal scores are ordered by chunk id.
+
+Sources: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+Learning Methods, SIGIR 2009. Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid
+Retrieval, TOIS 2023 (the observed and the theoretical minimum of a scale).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from ragbase.models.domain import ArmName, Hit
+from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion
+
+__all__ = [
+    "ARMS",
+    "DEFAULT_RRF",
+    "FusedHit",
+    "Fusion",
+    "Normalise",
+    "RrfFusion",
+    "WeightedFusion",
+    "arm_weight",
+    "fuse",
+]
+
+Fusion: TypeAlias = RrfFusion | WeightedFusion
+Normalise = Literal["observed", "theoretical"]
+
+ARMS: Final[tuple[ArmName, ...]] = ("semantic", "keyword", "graph")
+"""The order in which arms are named everywhere."""
+
+FLOORS: Final[Mapping[ArmName, float]] = {"semantic": 0.0, "keyword": 0.0, "graph": 0.0}
+"""Least score an arm can give: BM25 and PageRank are positive; cosines below 0 count as 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusedHit:
+    """A chunk in the fused ranking; ``sources`` are the arms that have it, in the order of `ARMS`."""
+
+    chunk_id: int
+    document_id: int
+    score: float
+    sources: tuple[ArmName, ...]
+
+
+def arm_weight(fusion: Fusion, arm: ArmName) -> float:
+    """What the arm counts; 0 means that there is no use in asking it."""
+    return 1.0 if isinstance(fusion, RrfFusion) else fusion.weights.get(arm, 0.0)
+
+
+def fuse(
+    rankings: Mapping[ArmName, Sequence[Hit]],
+    fusion: Fusion = DEFAULT_RRF,
+    *,
+    normalise: Normalise = "observed",
+) -> list[FusedHit]:
+    """All chunks of all rankings, by fused score descending, then chunk id.
+
+    Each ranking is best first; of a chunk that it names twice the first place counts. A chunk that
+    an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
+    the worst score in the arm's list (so it depends on the depth), or the arm's least possible one.
+    Scores are at most n/(k + 1) for n arms, or 1.
+    """
+    parts: dict[int, list[float]] = {}
+    sources: dict[int, tuple[ArmName, ...]] = {}
+    documents: dict[int, int] = {}
+    for arm in ARMS:
+        hits = _distinct(rankings.get(arm, ()))
+        if not hits or arm_weight(fusion, arm) == 0.0:
+            continue
+        contributions = _contributions(arm, hits, fusion, normalise)
+        for hit, contribution in zip(hits, contributions, strict=True):
+            chunk = hit.chunk_id
+            if chunk in parts:
+                parts[chunk].append(contribution)
+                sources[chunk] += (arm,)
+            else:
+                parts[chunk] = [contribution]
+                sources[chunk] = (arm,)
+                documents[chunk] = hit.document_id
+    scored = [(-math.fsum(values), chunk) for chunk, values in parts.items()]
+    scored.sort()
+    return [FusedHit(chunk, documents[chunk], -score, sources[chunk]) for score, chunk in scored]
+
+
+def _contributions(
+    arm: ArmName, hits: Sequence[Hit], fusion: Fusion, normalise: Normalise
+) -> Iterable[float]:
+    if isinstance(fusion, RrfFusion):
+        return [1.0 / (fusion.k + rank) for rank in range(1, len(hits) + 1)]
+    scores = [hit.score for hit in hits]
+    low = min(scores) if normalise == "observed" else FLOORS[arm]
+    weight = arm_weight(fusion, arm) / math.fsum(fusion.weights.values())
+    return [weight * scaled for scaled in _scaled(scores, low)]
+
+
+def _scaled(scores: Sequence[float], low: float) -> list[float]:
+    """``low`` (and what lies below) becomes 0, the best 1; equal scores, however low, are all 1."""
+    high = max(scores)
+    if high <= low or min(scores) == high:
+        return [1.0] * len(scores)
+    return [max(0.0, (score - low) / (high - low)) for score in scores]
+
+
+def _distinct(hits: Sequence[Hit]) -> Sequence[Hit]:
+    if len({hit.chunk_id for hit in hits}) == len(hits):
+        return hits
+    first: dict[int, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.chunk_id, hit)
+    return list(first.values())
