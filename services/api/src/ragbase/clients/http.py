@@ -1,0 +1,264 @@
+"""HTTP to a model server: address, key, time-outs, size bound and retries, async and sync.
+
+One client (one connection pool) an embedder. Redirects are not followed: a key must not travel
+to a host that nobody configured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from time import monotonic
+from typing import Literal, TypeVar
+
+import httpx
+import orjson
+
+from ragbase.clients.answers import Answer, TransientError, checked
+from ragbase.clients.retry import Retries, RetryPolicy
+from ragbase.clients.vectors import UnusableAnswerError
+from ragbase.errors import ConfigurationError
+
+__all__ = ["AsyncHttp", "Endpoint", "SyncHttp"]
+
+T = TypeVar("T")
+Method = Literal["GET", "POST"]
+
+MIB = 1024 * 1024
+ANSWER_BYTES = 64 * MIB
+"""Largest answer that is read; 32 vectors of 4,096 numbers are under 4 MiB of JSON."""
+ERROR_BYTES = 64 * 1024
+CONNECT_S = 5.0
+
+_UNREAD = frozenset({401, 413})
+"""TEI answers these before it has read the request and closes without saying so; closing unread
+answers keeps the dead connection out of the pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Base URL without credentials, and the secret that goes into a header instead."""
+
+    url: str
+    secret: str = field(default="", repr=False)
+    basic: tuple[str, str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, url: str, api_key: str = "") -> Endpoint:
+        """Endpoint of a setting's ``url``; `ConfigurationError` says what is wrong with it."""
+        try:
+            parsed = httpx.URL(url.strip())
+        except httpx.InvalidURL:
+            raise ConfigurationError("EMBEDDING_URL is no URL.") from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise ConfigurationError(
+                "EMBEDDING_URL must begin with http:// or https:// and a host."
+            )
+        if parsed.query or parsed.fragment:
+            raise ConfigurationError("EMBEDDING_URL must have no query and no fragment.")
+        if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+            raise ConfigurationError("EMBEDDING_API_KEY must be printable ASCII without blanks.")
+        basic = (parsed.username, parsed.password) if parsed.userinfo else None
+        if basic and api_key:
+            raise ConfigurationError("Give EMBEDDING_API_KEY or a user in EMBEDDING_URL, not both.")
+        bare = parsed.copy_with(username=None, password=None)
+        return cls(str(bare).rstrip("/"), api_key or parsed.password, basic)
+
+    def headers(self) -> dict[str, str]:
+        """Sent with every request. Compression is declined: its bombs pass any size bound."""
+        own = {
+            "accept": "application/json",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+        }
+        if self.secret and not self.basic:
+            own["authorization"] = f"Bearer {self.secret}"
+        return own
+
+    def address(self, path: str) -> str:
+        """Full URL of ``path`` below the base URL."""
+        return f"{self.url}/{path}"
+
+
+class AsyncHttp:
+    """Requests from the event loop."""
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float) -> None:
+        self.endpoint = endpoint
+        self.timeout_s = timeout_s
+        self._client = httpx.AsyncClient(
+            auth=endpoint.basic,
+            headers=endpoint.headers(),
+            verify=_tls(),
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
+        )
+
+    async def call(
+        self,
+        method: Method,
+        path: str,
+        payload: object | None = None,
+        *,
+        read: Callable[[Answer], T],
+        policy: RetryPolicy,
+    ) -> T:
+        """``read`` of the 200 answer, retried as ``policy`` says.
+
+        Raises `TransientError` (an `EmbedderUnavailableError`) when the retries are used up,
+        `RefusedError` on a final no, and what ``read`` raises.
+        """
+        retries = Retries(policy)
+        async for attempt in retries:
+            with attempt:
+                answer = await self.send(method, path, payload, within_s=retries.seconds_left)
+                return read(checked(answer, secret=self.endpoint.secret))
+        raise AssertionError("the last attempt returns or raises")
+
+    async def send(
+        self, method: Method, path: str, payload: object | None = None, *, within_s: float
+    ) -> Answer:
+        """One attempt, of at most ``within_s`` seconds and never more than the time-out."""
+        limit_s = min(self.timeout_s, within_s)
+        request = self._client.build_request(
+            method, self.endpoint.address(path), content=_json(payload), timeout=_time_outs(limit_s)
+        )
+        with _transport_errors(limit_s):
+            async with asyncio.timeout(limit_s):
+                response = await self._client.send(request, stream=True)
+                try:
+                    return await self._receive(response)
+                finally:
+                    await response.aclose()
+
+    async def _receive(self, response: httpx.Response) -> Answer:
+        body = _Body(response)
+        if body.wanted:
+            async for part in response.aiter_bytes():
+                if body.add(part):
+                    break
+        return body.answer()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+
+class SyncHttp:
+    """The same from a worker thread."""
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float) -> None:
+        self.endpoint = endpoint
+        self.timeout_s = timeout_s
+        self._client = httpx.Client(
+            auth=endpoint.basic,
+            headers=endpoint.headers(),
+            verify=_tls(),
+            limits=httpx.Limits(max_connections=16, max_keepalive_connections=4),
+        )
+
+    def call(
+        self,
+        method: Method,
+        path: str,
+        payload: object | None = None,
+        *,
+        read: Callable[[Answer], T],
+        policy: RetryPolicy,
+    ) -> T:
+        """As `AsyncHttp.call`; blocks."""
+        retries = Retries(policy)
+        for attempt in retries:
+            with attempt:
+                answer = self.send(method, path, payload, within_s=retries.seconds_left)
+                return read(checked(answer, secret=self.endpoint.secret))
+        raise AssertionError("the last attempt returns or raises")
+
+    def send(
+        self, method: Method, path: str, payload: object | None = None, *, within_s: float
+    ) -> Answer:
+        """One attempt; a server that drips is cut off at the first byte after the limit."""
+        limit_s = min(self.timeout_s, within_s)
+        request = self._client.build_request(
+            method, self.endpoint.address(path), content=_json(payload), timeout=_time_outs(limit_s)
+        )
+        deadline = monotonic() + limit_s
+        with _transport_errors(limit_s):
+            response = self._client.send(request, stream=True)
+            try:
+                return self._receive(response, deadline)
+            finally:
+                response.close()
+
+    def _receive(self, response: httpx.Response, deadline: float) -> Answer:
+        body = _Body(response)
+        if body.wanted:
+            for part in response.iter_bytes():
+                if body.add(part):
+                    break
+                if monotonic() > deadline:
+                    raise TimeoutError
+        return body.answer()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+
+class _Body:
+    """Collects a body up to its bound: an error text is cut there, an answer refused."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._ok = response.status_code == httpx.codes.OK
+        self._bound = ANSWER_BYTES if self._ok else ERROR_BYTES
+        self._body = bytearray()
+        self.wanted = response.status_code not in _UNREAD
+
+    def add(self, part: bytes) -> bool:
+        """Whether that was enough."""
+        self._body += part
+        if len(self._body) <= self._bound:
+            return False
+        if self._ok:
+            raise UnusableAnswerError(
+                f"The embedding server's answer is larger than {self._bound // MIB} MiB."
+            )
+        return True
+
+    def answer(self) -> Answer:
+        return Answer(self._response.status_code, dict(self._response.headers), bytes(self._body))
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all clients: reading the authorities' certificates takes a tenth of a second."""
+    return httpx.create_ssl_context()
+
+
+def _json(payload: object | None) -> bytes | None:
+    return None if payload is None else orjson.dumps(payload)
+
+
+def _time_outs(seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, connect=min(CONNECT_S, seconds))
+
+
+@contextmanager
+def _transport_errors(limit_s: float) -> Iterator[None]:
+    """What goes wrong below HTTP, as `TransientError` without addresses."""
+    try:
+        yield
+    except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout):
+        raise TransientError(
+            f"The embedding server did not answer within {limit_s:.3g} seconds."
+        ) from None
+    except (httpx.ConnectError, httpx.ConnectTimeout):
+        raise TransientError("The embedding server cannot be reached.") from None
+    except httpx.TransportError:
+        raise TransientError("The embedding server broke the connection.") from None
+    except httpx.DecodingError:
+        raise UnusableAnswerError("The embedding server's answer cannot be decompressed.") from None
