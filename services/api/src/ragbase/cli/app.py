@@ -1,0 +1,71 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragbase import __version__
+from ragbase.cli.bench import bench
+from ragbase.cli.doctor import doctor
+from ragbase.cli.evaluate import evaluate
+from ragbase.cli.ingest import ingest
+from ragbase.cli.migrate import migrate
+from ragbase.cli.search import search
+from ragbase.cli.serve import serve
+from ragbase.cli.settings import settings
+from ragbase.cli.up import up
+
+__all__ = ["app", "main"]
+
+RUN, USE, PROVE = "Run it", "Use it", "Prove it"
+
+app = typer.Typer(
+    name="ragbase",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ragbase {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ragbase(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Hybrid retrieval over Postgres: keywords and vectors, fused, behind one REST API.
+
+    [bold]First steps[/bold]
+
+      ragbase up                            start everything on http://127.0.0.1:5050
+      ragbase ingest docs/                  store a folder of .md and .txt
+      ragbase search "where do ships moor"  ask
+      ragbase eval builtin                  measure keyword, semantic and hybrid
+
+    Exit codes: 0 all went well, 1 something failed, 2 wrong arguments or settings.
+    """
+
+
+app.command(rich_help_panel=RUN)(up)
+app.command(rich_help_panel=RUN)(serve)
+app.command(rich_help_panel=RUN)(migrate)
+app.command(rich_help_panel=RUN)(doctor)
+app.command(rich_help_panel=RUN)(settings)
+app.command(rich_help_panel=USE)(ingest)
+app.command(rich_help_panel=USE)(search)
+app.command(name="eval", rich_help_panel=PROVE)(evaluate)
+app.command(rich_help_panel=PROVE)(bench)
+
+
+def main() -> None:
+    """The entry point of the command ``ragbase``."""
+    app()

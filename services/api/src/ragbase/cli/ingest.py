@@ -1,0 +1,185 @@
+"""``ragbase ingest``: files and folders into a running RagBase."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragbase.cli.errors import EXIT_FAILED, UsageError, exits
+from ragbase.cli.options import DEFAULT_URL, ApiKey, AsJson, CollectionName, Url
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragbase.cli.files import Found
+    from ragbase.sdk.upload import Failure, Tally
+
+__all__ = ["ingest"]
+
+LISTED_MAX = 20
+"""Failures and warnings shown one by one; the rest is counted (`--json` has them all)."""
+TIMEOUT_S = 900.0
+"""A long document is embedded within its request."""
+RETRIES = 120
+"""A server that answers 429 is busy, not broken: an upload waits its turn."""
+
+
+@exits
+def ingest(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Files or folders: .txt, .md, .markdown, or .jsonl corpora.", show_default=False
+        ),
+    ],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = None,
+    collection: CollectionName = None,
+    glob: Annotated[
+        list[str] | None,
+        typer.Option("--glob", "-g", help="Take only files like this; may be repeated."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=64, help="Documents sent at the same time.")
+    ] = 4,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent; needs no server.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Store files and folders; running it again sends nothing that has not changed.
+
+    A document's id is its path below the folder given (or a line's `_id` in a .jsonl corpus),
+    its title the first heading or the file name. An ingest that was cut short is resumed by
+    running it again: what is stored already answers "unchanged". Documents that fail are listed
+    and the exit code is 1; the others are stored all the same.
+
+    [bold]Examples[/bold]
+
+      ragbase ingest docs/
+      ragbase ingest handbook/ notes.txt --collection wiki --jobs 8
+      ragbase ingest corpus.jsonl --collection papers
+      ragbase ingest . --glob 'guides/**' --glob '*.rst' --dry-run
+    """
+    from ragbase.cli.files import find
+
+    warnings: list[tuple[str, str]] = []
+
+    def warn(name: str, reason: str) -> None:
+        warnings.append((name, reason))
+
+    found = find(paths, glob or (), warn=warn)
+    if not found:
+        raise UsageError(
+            "nothing to ingest: no .txt, .md, .markdown or .jsonl documents below "
+            + ", ".join(map(str, paths)),
+            "Choose other files with --glob.",
+        )
+    if dry_run:
+        _show_plan(found, warnings, as_json=as_json)
+        return
+    started = time.monotonic()
+    tally = asyncio.run(_send(found, warnings, url, api_key, collection, jobs))
+    tally.warnings[:0] = _as_failures(warnings)
+    _show_tally(tally, collection or "default", time.monotonic() - started, as_json=as_json)
+    if tally.failures:
+        raise typer.Exit(EXIT_FAILED)
+
+
+async def _send(
+    found: list[Found],
+    warnings: list[tuple[str, str]],
+    url: str,
+    api_key: str | None,
+    collection: str | None,
+    jobs: int,
+) -> Tally:
+    from ragbase.cli.console import progress_bars
+    from ragbase.cli.files import sources
+    from ragbase.sdk import AsyncClient
+    from ragbase.sdk.upload import upload
+
+    def show(tally: Tally) -> None:
+        failed = f" [red]{len(tally.failures)} failed" if tally.failures else ""
+        bars.update(bar, completed=tally.done, description=f"Ingesting{failed}")
+
+    waiting = sources(found, warn=lambda name, reason: warnings.append((name, reason)))
+    async with AsyncClient(url, api_key, timeout=TIMEOUT_S, retries=RETRIES) as client:
+        with progress_bars() as bars:
+            bar = bars.add_task("Ingesting", total=len(waiting))
+            return await upload(client, waiting, collection=collection, jobs=jobs, on_done=show)
+
+
+def _show_plan(found: list[Found], warnings: list[tuple[str, str]], *, as_json: bool) -> None:
+    from ragbase.cli.console import print_json, stderr, stdout
+
+    if as_json:
+        rows = [{"external_id": item.external_id, "bytes": item.size} for item in found]
+        print_json({"documents": rows, "warnings": [list(pair) for pair in warnings]})
+        return
+    console = stdout()
+    for item in found:
+        console.print(f"{_size(item.size):>10}  {item.external_id}", markup=False)
+    total = _size(sum(item.size for item in found))
+    console.print(f"[bold]{len(found):,} documents[/bold], {total}; nothing was sent (--dry-run)")
+    _list(stderr(), "!", "yellow", _as_failures(warnings))
+
+
+def _show_tally(tally: Tally, collection: str, seconds: float, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from ragbase.cli.console import print_json, stderr, stdout
+
+    if as_json:
+        print_json({"collection": collection, "seconds": round(seconds, 3), **asdict(tally)})
+        return
+    counts = [
+        f"{count:,} {name}"
+        for name, count in (
+            ("new", tally.created),
+            ("replaced", tally.replaced),
+            ("unchanged", tally.unchanged),
+            ("empty, skipped", tally.blank),
+            ("failed", len(tally.failures)),
+        )
+        if count
+    ]
+    mark = "[red]✗[/red]" if tally.failures else "[green]✓[/green]"
+    rate = tally.stored / seconds if seconds else 0.0
+    stdout().print(
+        f"{mark} [bold]{tally.stored:,} documents[/bold] in collection [cyan]{collection}[/cyan] "
+        f"({tally.chunks:,} chunks): {', '.join(counts)} "
+        f"[dim]· {seconds:.1f} s, {rate:.0f}/s[/dim]",
+        soft_wrap=True,
+    )
+    _list(stderr(), "!", "yellow", tally.warnings)
+    _list(stderr(), "✗", "red", tally.failures)
+
+
+def _list(console: Console, mark: str, style: str, items: list[Failure]) -> None:
+    from rich.text import Text
+
+    for item in items[:LISTED_MAX]:
+        line = Text(f"  {mark} ", style=style).append(item.name, style="bold")
+        console.print(line.append(f"  {item.reason}", style="default"), soft_wrap=True)
+    if len(items) > LISTED_MAX:
+        console.print(f"  … and {len(items) - LISTED_MAX:,} more (--json lists all)", style="dim")
+
+
+def _as_failures(pairs: list[tuple[str, str]]) -> list[Failure]:
+    from ragbase.sdk.upload import Failure
+
+    return [Failure(name, reason) for name, reason in pairs]
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

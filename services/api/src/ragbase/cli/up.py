@@ -1,0 +1,142 @@
+"""``ragbase up``: the whole stack from one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ragbase.cli.errors import exits
+
+if TYPE_CHECKING:
+    from ragbase.cli.steps import Steps
+    from ragbase.settings import Settings
+
+__all__ = ["up"]
+
+PORT = 5050
+DATA_FOLDER = "postgres"
+
+
+@exits
+def up(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            "-p",
+            min=0,
+            max=65535,
+            help=f"Port; 0 for a free one. Else RAGBASE_PORT, {PORT}.",
+        ),
+    ] = None,
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", help="Folder for all state; else RAGBASE_HOME, .ragbase."),
+    ] = None,
+) -> None:
+    """Start everything: a Postgres of its own, the schema, the model and the API.
+
+    Listens on http://127.0.0.1:5050 and keeps its state in .ragbase/, so the next start finds
+    your documents again. Ctrl-C stops it all. No container, no GPU, no network needed. With
+    DATABASE_URL set, that Postgres is used (and migrated) instead of one of its own.
+
+    [bold]Examples[/bold]
+
+      ragbase up
+      ragbase up --port 0 --home /srv/ragbase
+      RAGBASE_LOG_LEVEL=warning ragbase up
+    """
+    from ragbase.cli.ports import claim, url_of
+    from ragbase.cli.server import run_api
+    from ragbase.cli.steps import Steps
+    from ragbase.settings import Settings
+    from ragbase.telemetry.logs import configure_logging
+
+    settings = _with_options(Settings(), port, home)
+    configure_logging(settings.log_level, settings.log_format)
+    steps = Steps()
+    with claim(settings.host, settings.port) as listener, _database(settings, steps) as dsn:
+        settings = _with_schema(settings, dsn, steps)
+        with steps.pending("Loading the model") as finish:
+
+            def ready() -> None:
+                finish(f"API listens, model loaded ({_model(settings)})")
+                _greet(steps, url_of(listener))
+
+            run_api(settings, listener, ready)
+    steps.console.print("Stopped; your documents are kept.", style="dim")
+
+
+def _with_options(settings: Settings, port: int | None, home: Path | None) -> Settings:
+    """Options win over the environment; without either the port is `up`'s own."""
+    update: dict[str, Any] = {}
+    if port is not None or "port" not in settings.model_fields_set:
+        update["port"] = PORT if port is None else port
+    if home is not None:
+        update["home"] = home
+    return settings.model_copy(update=update)
+
+
+@contextmanager
+def _database(settings: Settings, steps: Steps) -> Iterator[str]:
+    """The URL of a running Postgres: that of the settings, else our own under the state folder."""
+    given = settings.database_url.get_secret_value()
+    if given:
+        steps.console.print("• Using the Postgres of DATABASE_URL", style="dim")
+        yield given
+        return
+    from ragbase.embedded import EmbeddedPostgres
+
+    postgres = EmbeddedPostgres(settings.home / DATA_FOLDER)
+    fresh = not postgres.data_dir.exists()
+    doing = "Setting up Postgres" if fresh else "Starting Postgres"
+    with steps.step(doing, f"Postgres runs, state in {settings.home}/"):
+        postgres.start()
+    try:
+        yield postgres.dsn
+    finally:
+        with steps.step("Stopping Postgres", "Postgres stopped"):
+            postgres.stop()
+
+
+def _with_schema(settings: Settings, dsn: str, steps: Steps) -> Settings:
+    """Migrate, then the settings for an API on this database."""
+    from pydantic import SecretStr
+
+    from ragbase.cli.schema import describe, run_migration
+
+    with steps.pending("Checking the schema") as finish:
+        finish(describe(run_migration(settings, dsn)))
+    return settings.model_copy(update={"database_url": SecretStr(dsn)})
+
+
+def _model(settings: Settings) -> str:
+    from ragbase.settings import MINILM
+
+    name = settings.embedding_model or (MINILM if settings.engine == "onnx" else "")
+    return name.rpartition("/")[2] or settings.embedding_url
+
+
+def _greet(steps: Steps, url: str) -> None:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    where = "" if url.endswith(f":{PORT}") else f" --url {url}"
+    lines = Text.assemble(
+        ("RagBase runs at ", "bold"),
+        (url, "bold cyan underline"),
+        (f"   API: {url}/docs\n\n", "dim"),
+        ("Store documents   ", "dim"),
+        f"ragbase ingest docs/{where}\n",
+        ("Ask               ", "dim"),
+        f'ragbase search "your question"{where}\n',
+        ("Measure           ", "dim"),
+        f"ragbase eval builtin{where}\n",
+        ("Stop              ", "dim"),
+        "Ctrl-C",
+    )
+    steps.console.print(Panel(lines, border_style="green", expand=False, padding=(1, 2)))

@@ -1,0 +1,132 @@
+"""The HTTP API's calls, one function each; both clients send what these return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+
+from ragbase.models.collections import CollectionOut
+from ragbase.models.documents import DocumentDetail, DocumentOut
+from ragbase.models.health import Health, ModelsHealth, Readiness
+from ragbase.models.search import EmbedResponse, SearchResponse
+from ragbase.sdk.options import CollectionOptions, DocumentOptions, Mode, SearchOptions
+from ragbase.sdk.wire import Call
+
+__all__ = [
+    "create_collection",
+    "create_document",
+    "delete_collection",
+    "delete_document",
+    "embed",
+    "get_collection",
+    "get_document",
+    "health",
+    "health_models",
+    "list_collections",
+    "list_documents",
+    "put_collection",
+    "ready",
+    "search",
+]
+
+_SEARCH_PATHS: Mapping[Mode, str] = {
+    "hybrid": "/v1/search",
+    "keyword": "/v1/search/keyword",
+    "semantic": "/v1/search/semantic",
+}
+_SEARCH = TypeAdapter(SearchResponse)
+_DOCUMENT = TypeAdapter(DocumentOut)
+_DOCUMENT_DETAIL = TypeAdapter(DocumentDetail)
+_DOCUMENTS = TypeAdapter(list[DocumentOut])
+_COLLECTION = TypeAdapter(CollectionOut)
+_COLLECTIONS = TypeAdapter(list[CollectionOut])
+_EMBED = TypeAdapter(EmbedResponse)
+_HEALTH = TypeAdapter(Health)
+_MODELS = TypeAdapter(ModelsHealth)
+_READY = TypeAdapter(Readiness)
+
+
+def search(query: str, mode: Mode, options: SearchOptions) -> Call[SearchResponse]:
+    """`POST /v1/search`, or the route of the one arm that ``mode`` names."""
+    return Call("POST", _SEARCH_PATHS[mode], _SEARCH, body={"query": query, **options})
+
+
+def create_document(title: str, content: str, options: DocumentOptions) -> Call[DocumentOut]:
+    """`POST /v1/documents`."""
+    body = {"title": title, "content": content, **options}
+    return Call("POST", "/v1/documents", _DOCUMENT, body=body)
+
+
+def list_documents(
+    *, offset: int, limit: int, collection: str | None, include_content: bool
+) -> Call[list[DocumentOut]]:
+    """`GET /v1/documents`; newest first."""
+    params: dict[str, str | int] = {
+        "offset": offset,
+        "limit": limit,
+        "include_content": "true" if include_content else "false",
+    }
+    if collection is not None:
+        params["collection"] = collection
+    return Call("GET", "/v1/documents", _DOCUMENTS, params=params)
+
+
+def get_document(document_id: int) -> Call[DocumentDetail]:
+    """`GET /v1/documents/{id}`."""
+    return Call("GET", f"/v1/documents/{document_id}", _DOCUMENT_DETAIL)
+
+
+def delete_document(document_id: int) -> Call[None]:
+    """`DELETE /v1/documents/{id}`."""
+    return Call("DELETE", f"/v1/documents/{document_id}", None)
+
+
+def list_collections() -> Call[list[CollectionOut]]:
+    """`GET /v1/collections`."""
+    return Call("GET", "/v1/collections", _COLLECTIONS)
+
+
+def create_collection(name: str, options: CollectionOptions) -> Call[CollectionOut]:
+    """`POST /v1/collections`; 409 where the name is taken."""
+    return Call("POST", "/v1/collections", _COLLECTION, body={"name": name, **options})
+
+
+def put_collection(name: str, options: CollectionOptions) -> Call[CollectionOut]:
+    """`PUT /v1/collections/{name}`: made, or its settings replaced."""
+    return Call("PUT", _collection(name), _COLLECTION, body=dict(options))
+
+
+def get_collection(name: str) -> Call[CollectionOut]:
+    """`GET /v1/collections/{name}`."""
+    return Call("GET", _collection(name), _COLLECTION)
+
+
+def delete_collection(name: str) -> Call[None]:
+    """`DELETE /v1/collections/{name}`, with all its documents."""
+    return Call("DELETE", _collection(name), None)
+
+
+def embed(inputs: Sequence[str]) -> Call[EmbedResponse]:
+    """`POST /v1/embed`."""
+    return Call("POST", "/v1/embed", _EMBED, body={"inputs": list(inputs)})
+
+
+def health() -> Call[Health]:
+    """`GET /health`: the state of each part, always 200."""
+    return Call("GET", "/health", _HEALTH)
+
+
+def health_models() -> Call[ModelsHealth]:
+    """`GET /health/models`."""
+    return Call("GET", "/health/models", _MODELS)
+
+
+def ready() -> Call[Readiness]:
+    """`GET /health/ready`: 503 until requests can be served."""
+    return Call("GET", "/health/ready", _READY)
+
+
+def _collection(name: str) -> str:
+    return f"/v1/collections/{quote(name, safe='')}"

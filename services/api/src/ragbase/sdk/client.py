@@ -1,0 +1,176 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self, TypeVar, Unpack
+
+import httpx
+
+from ragbase.models.collections import CollectionOut
+from ragbase.models.documents import DocumentDetail, DocumentOut
+from ragbase.models.health import Health, ModelsHealth, Readiness
+from ragbase.models.search import EmbedResponse, SearchResponse
+from ragbase.sdk import calls
+from ragbase.sdk.errors import ApiError
+from ragbase.sdk.options import CollectionOptions, DocumentOptions, Mode, SearchOptions
+from ragbase.sdk.transport import DEFAULT_URL, PAGE, client_arguments, unreachable
+from ragbase.sdk.wire import Call, backoff, decode, encode
+
+__all__ = ["Client"]
+
+T = TypeVar("T")
+
+
+class Client:
+    """RagBase over HTTP, blocking. Keeps connections open; use it as a context manager.
+
+    ``timeout`` is in seconds per call. A 429 is tried again up to ``retries`` times after the
+    wait that the server asks for. Raises `ApiError` and `ConnectionFailedError`.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 5,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.Client(**client_arguments(url, api_key, timeout), transport=transport)
+        self._retries = retries
+        self.documents = Documents(self)
+        self.collections = Collections(self)
+
+    def search(
+        self, query: str, *, mode: Mode = "hybrid", **options: Unpack[SearchOptions]
+    ) -> SearchResponse:
+        """Search; ``mode`` picks hybrid or one arm alone."""
+        return self.send(calls.search(query, mode, options))
+
+    def embed(self, inputs: Sequence[str]) -> EmbedResponse:
+        """Vectors of the server's embedding model, one a text."""
+        return self.send(calls.embed(inputs))
+
+    def health(self) -> Health:
+        """State of each part of the server."""
+        return self.send(calls.health())
+
+    def health_models(self) -> ModelsHealth:
+        """Which models answer."""
+        return self.send(calls.health_models())
+
+    def ready(self) -> Readiness:
+        """Return when the server can answer requests, else raise `ApiError` (503)."""
+        return self.send(calls.ready())
+
+    def send(self, call: Call[T]) -> T:
+        """Send any call; a 429 is waited out within the client's retries."""
+        for attempt in range(self._retries + 1):
+            try:
+                return decode(call, self._request(call))
+            except ApiError as error:
+                if error.status != 429 or attempt == self._retries:
+                    raise
+                time.sleep(backoff(error, attempt))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _request(self, call: Call[T]) -> httpx.Response:
+        content = None if call.body is None else encode(call.body)
+        try:
+            return self._http.request(call.method, call.path, params=call.params, content=content)
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Documents:
+    """`client.documents`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(self, title: str, content: str, **options: Unpack[DocumentOptions]) -> DocumentOut:
+        """Store a document; with an ``external_id`` already known it is replaced."""
+        return self._client.send(calls.create_document(title, content, options))
+
+    def get(self, document_id: int) -> DocumentDetail:
+        """A document with its chunks."""
+        return self._client.send(calls.get_document(document_id))
+
+    def delete(self, document_id: int) -> None:
+        """Remove a document and all that was derived from it."""
+        self._client.send(calls.delete_document(document_id))
+
+    def list(
+        self,
+        *,
+        offset: int = 0,
+        limit: int = 20,
+        collection: str | None = None,
+        include_content: bool = True,
+    ) -> builtins.list[DocumentOut]:
+        """One page of documents, newest first; ``limit`` is at most 100."""
+        call = calls.list_documents(
+            offset=offset, limit=limit, collection=collection, include_content=include_content
+        )
+        return self._client.send(call)
+
+    def iterate(
+        self, *, collection: str | None = None, include_content: bool = False
+    ) -> Iterator[DocumentOut]:
+        """All documents, newest first, page by page."""
+        offset = 0
+        while True:
+            page = self.list(
+                offset=offset, limit=PAGE, collection=collection, include_content=include_content
+            )
+            yield from page
+            if len(page) < PAGE:
+                return
+            offset += PAGE
+
+
+class Collections:
+    """`client.collections`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(self, name: str, **options: Unpack[CollectionOptions]) -> CollectionOut:
+        """Make a collection; `ApiError` 409 where the name is taken."""
+        return self._client.send(calls.create_collection(name, options))
+
+    def put(self, name: str, **options: Unpack[CollectionOptions]) -> CollectionOut:
+        """Make a collection, or replace its settings."""
+        return self._client.send(calls.put_collection(name, options))
+
+    def get(self, name: str) -> CollectionOut:
+        """A collection with its counts."""
+        return self._client.send(calls.get_collection(name))
+
+    def list(self) -> builtins.list[CollectionOut]:
+        """All collections that the key may read."""
+        return self._client.send(calls.list_collections())
+
+    def delete(self, name: str) -> None:
+        """Remove a collection with all its documents."""
+        self._client.send(calls.delete_collection(name))

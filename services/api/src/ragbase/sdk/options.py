@@ -1,0 +1,49 @@
+"""What may be given with a call; names and meanings are the HTTP API's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+__all__ = ["CollectionOptions", "DocumentOptions", "Mode", "SearchOptions"]
+
+Mode = Literal["hybrid", "keyword", "semantic"]
+
+
+class SearchOptions(TypedDict, total=False):
+    """Everything of a search but its text. Left out: the server's defaults."""
+
+    top_k: int
+    offset: int
+    candidates: int
+    collection: str
+    collections: Sequence[str]
+    filter: Mapping[str, Any]
+    fusion: Mapping[str, Any]
+    min_score: float
+    min_rerank_score: float
+    rerank: bool
+    rerank_candidates: int
+    rerank_model: str | None
+    include_graph: bool
+    explain: bool
+    group_by: Literal["document"]
+
+
+class DocumentOptions(TypedDict, total=False):
+    """Everything of a document but title and content."""
+
+    metadata: Mapping[str, Any]
+    external_id: str
+    collection: str
+    dedupe: bool
+    contextual_retrieval: bool
+
+
+class CollectionOptions(TypedDict, total=False):
+    """Settings of a collection."""
+
+    language: str
+    fusion: Mapping[str, Any] | None
+    chunking: Mapping[str, int] | None
+    embedding_model: str | None
