@@ -76,7 +76,7 @@ async def template(server_url: str) -> AsyncIterator[str]:
 @pytest_asyncio.fixture
 async def database_url(server_url: str, template: str) -> AsyncIterator[str]:
     """URL of a migrated database that only this test sees."""
-    async with temporary_database(server_url, f"TEMPLATE {template}") as url:
+    async with temporary_database(server_url, f"TEMPLATE {template} STRATEGY file_copy") as url:
         yield url
 
 

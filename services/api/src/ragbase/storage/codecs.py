@@ -8,17 +8,36 @@ import asyncpg
 import numpy as np
 import orjson
 
-from ragbase.models.domain import Vector
+from ragbase.models.domain import Vector, Vectors
 
-__all__ = ["decode_vector", "encode_vector", "register_codecs"]
+__all__ = [
+    "decode_vector",
+    "encode_vector",
+    "encode_vectors",
+    "find_vector_schema",
+    "register_codecs",
+]
 
 
 def encode_vector(value: Any) -> bytes:
-    """pgvector's binary format: two big-endian int16 (dimension, 0), then float32 values."""
+    """pgvector's binary format: two big-endian int16 (dimension, 0), then float32 values.
+
+    Bytes pass as they are: see `encode_vectors`.
+    """
+    if isinstance(value, bytes):
+        return value
     array = np.asarray(value, dtype=">f4")
     if array.ndim != 1:
         raise ValueError(f"a vector has one axis, not {array.ndim}")
     return array.size.to_bytes(2, "big") + b"\0\0" + array.tobytes()
+
+
+def encode_vectors(vectors: Vectors) -> list[bytes]:
+    """Rows of a matrix, encoded, for a parameter of type ``vector[]``.
+
+    (In a list of arrays the driver would see an array of two dimensions.)
+    """
+    return [encode_vector(row) for row in np.asarray(vectors, dtype=">f4")]
 
 
 def decode_vector(data: bytes) -> Vector:
