@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragbase.models.domain import ArmName, Hit
 from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion
@@ -41,8 +40,7 @@ FLOORS: Final[Mapping[ArmName, float]] = {"semantic": 0.0, "keyword": 0.0, "grap
 """Least score an arm can give: BM25 and PageRank are positive; cosines below 0 count as 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class FusedHit:
+class FusedHit(NamedTuple):
     """A chunk in the fused ranking; ``sources`` are the arms that have it, in the order of `ARMS`."""
 
     chunk_id: int
