@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ragbase.text.analyse import Analyser, Token
+from ragbase.text.analyse import Analyser
 
 __all__ = ["HIGHLIGHTS_MAX", "Span", "highlights"]
 
@@ -26,8 +26,8 @@ HIGHLIGHTS_MAX: Final = 100
 _RUN_MAX: Final = 64
 _REMEMBERED_MAX: Final = 50_000
 
-_REMEMBERED: Final[defaultdict[str, dict[str, tuple[Token, ...]]]] = defaultdict(dict)
-"""Language → run → its tokens."""
+_REMEMBERED: Final[defaultdict[str, dict[str, tuple[str, ...]]]] = defaultdict(dict)
+"""Language → run → its terms."""
 
 # Characters of scripts without spaces that fold to themselves: two in a row are a term.
 _PLAIN: Final = (
@@ -58,12 +58,14 @@ def _matches(run: str, wanted: frozenset[str], analyser: Analyser) -> list[tuple
     if len(run) > _RUN_MAX:
         return list(_matches_of_long_run(run, wanted, analyser))
     remembered = _REMEMBERED[analyser.language]
-    tokens = remembered.get(run)
-    if tokens is None:
+    terms = remembered.get(run)
+    if terms is None:
         if len(remembered) >= _REMEMBERED_MAX:
             remembered.clear()
-        tokens = remembered[run] = tuple(analyser.tokens(run))
-    return [(start, end) for term, start, end in tokens if term in wanted]
+        terms = remembered[run] = tuple(analyser.terms(run))
+    if wanted.isdisjoint(terms):
+        return []
+    return [(start, end) for term, start, end in analyser.tokens(run) if term in wanted]
 
 
 def _matches_of_long_run(
