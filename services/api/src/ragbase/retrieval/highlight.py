@@ -63,8 +63,10 @@ def _matches(run: str, wanted: frozenset[str], analyser: Analyser) -> list[tuple
         if len(remembered) >= _REMEMBERED_MAX:
             remembered.clear()
         terms = remembered[run] = tuple(analyser.terms(run))
-    if wanted.isdisjoint(terms):
-        return []
+    return [] if wanted.isdisjoint(terms) else _analysed(run, wanted, analyser)
+
+
+def _analysed(run: str, wanted: frozenset[str], analyser: Analyser) -> list[tuple[int, int]]:
     return [(start, end) for term, start, end in analyser.tokens(run) if term in wanted]
 
 
@@ -75,12 +77,13 @@ def _matches_of_long_run(
     for piece in _PIECE.finditer(run):
         text, offset = piece[0], piece.start()
         if _PLAIN_TERM.match(text):
-            for term in plain:
-                yield from ((offset + at, offset + at + len(term)) for at in _places(text, term))
-        elif len(plain) < len(wanted):
-            for term, start, end in analyser.tokens(text):
-                if term in wanted:
-                    yield offset + start, offset + end
+            found = [(at, at + len(term)) for term in plain for at in _places(text, term)]
+        elif len(plain) == len(wanted):
+            continue
+        else:
+            search = _matches if len(text) <= _RUN_MAX else _analysed
+            found = search(text, wanted, analyser)
+        yield from ((offset + start, offset + end) for start, end in found)
 
 
 def _places(text: str, part: str) -> Iterator[int]:
