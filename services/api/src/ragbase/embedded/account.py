@@ -10,7 +10,7 @@ from typing import Any
 
 from ragbase.errors import ConfigurationError
 
-__all__ = ["Account", "check_reach", "service_account"]
+__all__ = ["Account", "check_reach", "may_reach", "service_account"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,28 @@ def service_account(data_dir: Path) -> Account:
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
+def may_reach(account: Account, path: Path) -> bool:
+    """Whether ``account`` may enter every folder above ``path``."""
+    return _closed_folder(account, path) is None
+
+
 def check_reach(account: Account, path: Path, purpose: str) -> None:
     """Raise `ConfigurationError` naming the folder that bars ``account`` from ``path``."""
+    closed = _closed_folder(account, path)
+    if closed is not None:
+        raise ConfigurationError(
+            f"RagBase runs as root, so its Postgres runs as user {account.name}, and the folder "
+            f"{closed} is closed to that user; {purpose} ({path}) lies below it. Start RagBase "
+            "as an ordinary user, or from a folder open to all (such as /opt or /srv), or set "
+            "DATABASE_URL to another Postgres."
+        )
+
+
+def _closed_folder(account: Account, path: Path) -> Path | None:
     if account.uid is None:
-        return
-    for folder in reversed(path.resolve().parents):
-        if not _may_enter(account, folder.stat()):
-            raise ConfigurationError(
-                f"RagBase runs as root, so its Postgres runs as user {account.name}, and the folder "
-                f"{folder} is closed to that user; {purpose} ({path}) lies below it. Start RagBase "
-                "as an ordinary user, or from a folder open to all (such as /opt or /srv), or set "
-                "DATABASE_URL to another Postgres."
-            )
+        return None
+    folders = reversed(path.resolve().parents)
+    return next((each for each in folders if not _may_enter(account, each.stat())), None)
 
 
 def _may_enter(account: Account, status: os.stat_result) -> bool:

@@ -33,6 +33,7 @@ def spawn(
     log: Path,
 ) -> subprocess.Popen[bytes]:
     """Start ``program`` under the supervisor, its output appended to ``log``."""
+    log.touch(mode=0o600)
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - a program of the installed wheel
             ["/bin/sh", "-c", SUPERVISOR, "ragbase-postgres", str(program), *arguments],

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import asyncpg
 
 from ragbase.embedded import cluster, process
-from ragbase.embedded.account import Account, check_reach, service_account
+from ragbase.embedded.account import Account, check_reach, may_reach, service_account
 from ragbase.embedded.binaries import Binaries, locate_binaries
 from ragbase.embedded.ownership import SOCKET_PREFIX, FolderLock, stop_leftover
 from ragbase.errors import ConfigurationError
@@ -120,11 +120,17 @@ class EmbeddedPostgres:
         """
         if self.running:
             return self.dsn
-        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
-        self._lock.acquire()
+        self.stop()  # clears up after a server that died under us
         try:
+            self.data_dir.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
             self._launch()
             self._wait_ready()
+        except OSError as error:
+            self.stop()
+            raise ConfigurationError(
+                f"Cannot start Postgres in {self.data_dir}: {error}"
+            ) from error
         except BaseException:
             self.stop()
             raise
@@ -234,13 +240,13 @@ class EmbeddedPostgres:
 
 
 def _socket_folder(account: Account) -> Path:
-    """A private folder with a short path for the socket."""
-    parents = [tempfile.gettempdir(), "/tmp"]  # noqa: S108 - mkdtemp makes it private
+    """A private folder for the socket: its path short, its parents open to the server's user."""
     tail = len(f"/{SOCKET_PREFIX}xxxxxxxx/.s.PGSQL.{SOCKET_PORT}.lock")
-    parent = next((p for p in parents if len(os.fsencode(p)) + tail <= SOCKET_PATH_BYTES), None)
+    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp
+    short = [place for place in places if len(os.fsencode(place)) + tail <= SOCKET_PATH_BYTES]
+    parent = next((place for place in short if may_reach(account, place / "socket")), short[-1])
     folder = Path(tempfile.mkdtemp(prefix=SOCKET_PREFIX, dir=parent))
     account.give(folder)
-    check_reach(account, folder / "socket", "its socket")
     return folder
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeAlias, cast
 
 import asyncpg
 
-from ragbase.errors import ConfigurationError, DatabaseUnavailableError
 from ragbase.storage.codecs import find_vector_schema, register_codecs
+from ragbase.storage.connect import single_connection
 from ragbase.storage.faults import converted_faults
 
 __all__ = ["Connection", "Database", "session_settings"]
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """What storage and retrieval functions take; a pooled connection serves as one."""
-
-_FIRST_WAIT_S = 0.1
-_LONGEST_WAIT_S = 3.0
 
 
 def session_settings(
@@ -88,20 +84,11 @@ class Database:
             ef_search=ef_search,
             application_name=application_name,
         )
-        deadline = time.monotonic() + start_timeout_s
-        wait = _FIRST_WAIT_S
-        while True:
-            try:
-                pool = await _open_pool(dsn, min_size, max_size, settings)
-            except DatabaseUnavailableError:
-                if time.monotonic() + wait > deadline:
-                    raise
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, _LONGEST_WAIT_S)
-            else:
-                return cls(
-                    pool, acquire_timeout_s=acquire_timeout_s, write_timeout_s=write_timeout_s
-                )
+        async with single_connection(dsn, wait_s=start_timeout_s) as probe:
+            schema = await find_vector_schema(probe)
+        with converted_faults():
+            pool = await _open_pool(dsn, min_size, max_size, settings, schema)
+        return cls(pool, acquire_timeout_s=acquire_timeout_s, write_timeout_s=write_timeout_s)
 
     async def close(self) -> None:
         """Close all connections; those in use get a few seconds."""
@@ -151,26 +138,17 @@ class Database:
 
 
 async def _open_pool(
-    dsn: str, min_size: int, max_size: int, settings: dict[str, str]
+    dsn: str, min_size: int, max_size: int, settings: dict[str, str], vector_schema: str | None
 ) -> asyncpg.Pool[asyncpg.Record]:
-    with converted_faults():
-        try:
-            probe = await asyncpg.connect(dsn, timeout=10)
-        except ValueError as error:
-            raise ConfigurationError(f"DATABASE_URL is not valid: {error}") from error
-        try:
-            schema = await find_vector_schema(probe)
-        finally:
-            await probe.close()
+    async def prepare(connection: Any) -> None:
+        # Before the first migration there is no type vector; connections made later know it.
+        await register_codecs(connection, vector_schema or await find_vector_schema(connection))
 
-        async def prepare(connection: Any) -> None:
-            await register_codecs(connection, schema or await find_vector_schema(connection))
-
-        return await asyncpg.create_pool(
-            dsn,
-            min_size=min(min_size, max_size),
-            max_size=max_size,
-            server_settings=settings,
-            init=prepare,
-            timeout=10,
-        )
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=min(min_size, max_size),
+        max_size=max_size,
+        server_settings=settings,
+        init=prepare,
+        timeout=10,
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 from ragbase.errors import ConfigurationError, DatabaseUnavailableError
-from ragbase.storage.faults import converted_faults
+from ragbase.storage.connect import single_connection
 from ragbase.storage.migrations.adopt import Adopted, adopt
 from ragbase.storage.migrations.requirements import choose_dialect, ensure_requirements
 from ragbase.storage.migrations.scripts import (
@@ -31,6 +31,9 @@ ADOPTED_MODEL = "Snowflake/snowflake-arctic-embed-l-v2.0"
 
 _LOCK = 0x7261_6762_6173_65
 """Key of the advisory lock: "ragbase" in ASCII."""
+
+
+_SETTINGS = {"application_name": "ragbase-migrate", "statement_timeout": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ async def migrate(
     adopt_model: str = ADOPTED_MODEL,
     hnsw_m: int = 16,
     hnsw_ef_construction: int = 64,
+    connect_timeout_s: float = 30.0,
     lock_timeout_s: float = 1800.0,
 ) -> MigrationReport:
     """Run what is missing; safe to call at every start and from several replicas at once.
@@ -69,21 +73,23 @@ async def migrate(
     server is away or another migration holds the lock for ``lock_timeout_s``.
     """
     started = time.monotonic()
-    with converted_faults():
-        async with _connection(dsn) as connection, _lock(connection, lock_timeout_s):
-            before = await read_revisions(connection)
-            _refuse_newer(before)
-            await ensure_requirements(connection)
-            chosen = await choose_dialect(connection, dialect, before)
-            await _run_revisions(dsn, before, chosen)
-            adopted = await adopt(
-                connection,
-                analyse=analyse,
-                model=adopt_model,
-                hnsw_m=hnsw_m,
-                hnsw_ef_construction=hnsw_ef_construction,
-            )
-            after = await read_revisions(connection)
+    async with (
+        single_connection(dsn, wait_s=connect_timeout_s, settings=_SETTINGS) as connection,
+        _lock(connection, lock_timeout_s),
+    ):
+        before = await read_revisions(connection)
+        _refuse_newer(before)
+        await ensure_requirements(connection)
+        chosen = await choose_dialect(connection, dialect, before)
+        await _run_revisions(dsn, before, chosen)
+        adopted = await adopt(
+            connection,
+            analyse=analyse,
+            model=adopt_model,
+            hnsw_m=hnsw_m,
+            hnsw_ef_construction=hnsw_ef_construction,
+        )
+        after = await read_revisions(connection)
     return MigrationReport(before, after, chosen, adopted, time.monotonic() - started)
 
 
@@ -135,17 +141,6 @@ def _explain(error: Exception) -> None:
             f"The database role lacks a right: {cause}. Run `ragbase migrate` with a DATABASE_URL "
             "of the tables' owner, or make this role their owner."
         ) from error
-
-
-@asynccontextmanager
-async def _connection(dsn: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(
-        dsn, timeout=30, server_settings={"application_name": "ragbase-migrate"}
-    )
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 @asynccontextmanager
