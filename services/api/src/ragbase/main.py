@@ -1,0 +1,76 @@
+"""The app factory: routes, middleware, error handlers and the lifespan that opens everything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from ragbase import __version__
+from ragbase.errors import ConfigurationError
+from ragbase.factory import open_services
+from ragbase.routes import collections, documents, embed, health, page, search
+from ragbase.routes.errors import install_error_handlers
+from ragbase.routes.middleware.context import RequestContext
+from ragbase.routes.middleware.hosts import LoopbackHosts, is_loopback
+from ragbase.routes.middleware.limits import BodyLimit, InflightLimit
+from ragbase.settings import Settings
+from ragbase.telemetry.metrics import BUILD_INFO
+
+__all__ = ["create_app"]
+
+_DESCRIPTION = """
+Hybrid retrieval: BM25 and vectors over one Postgres, fused, with what ran and how long it took.
+
+It retrieves; it does not write answers.
+"""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The API for these settings. Its lifespan opens the database and the embedder.
+
+    Raises `ConfigurationError` when the settings would expose an open server.
+    """
+    loopback = is_loopback(settings.host)
+    if not loopback and not settings.allow_insecure:
+        raise ConfigurationError(
+            f"RAGBASE_HOST={settings.host} listens beyond this machine and the API has no "
+            "authentication yet. Listen on 127.0.0.1, or set RAGBASE_ALLOW_INSECURE=true behind "
+            "a proxy that authenticates."
+        )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_services(settings) as services:
+            app.state.services = services
+            yield
+
+    app = FastAPI(
+        title="rag-base",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    BUILD_INFO.info({"version": __version__})
+    _add_routes(app, settings)
+    install_error_handlers(app)
+    _add_middleware(app, settings, loopback=loopback)
+    return app
+
+
+def _add_routes(app: FastAPI, settings: Settings) -> None:
+    for module in (page, documents, search, collections, embed, health):
+        app.include_router(module.router)
+    if settings.metrics_port is None:
+        app.include_router(health.metrics_router)
+
+
+def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None:
+    # The last one added is the outermost: every answer, also a refusal, has an id and a log line.
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.add_middleware(InflightLimit, limit=settings.max_inflight)
+    if loopback:
+        app.add_middleware(LoopbackHosts)
+    app.add_middleware(RequestContext)

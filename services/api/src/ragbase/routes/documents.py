@@ -1,0 +1,96 @@
+"""Document routes (contract §4)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response, status
+
+from ragbase.models.documents import DocumentDetail, DocumentIn, DocumentOut, DocumentPatch
+from ragbase.routes.deps import DocumentId, Documents, Ingest
+from ragbase.routes.openapi import NOT_FOUND, TOO_LARGE, UNAVAILABLE
+from ragbase.services.documents import to_out
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/documents", tags=["documents"])
+
+GraphHeader = Annotated[
+    str | None,
+    Header(
+        alias="X-LightRAG-Ingest",
+        description="`false` skips graph extraction. No graph is configured yet, so all values do.",
+    ),
+]
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    response_model=DocumentOut,
+    responses={
+        200: {"model": DocumentOut, "description": "Replaced, or nothing to do."},
+        **NOT_FOUND,
+        **TOO_LARGE,
+        **UNAVAILABLE,
+    },
+)
+async def create_document(
+    body: DocumentIn,
+    ingest: Ingest,
+    response: Response,
+    x_lightrag_ingest: GraphHeader = None,  # noqa: ARG001  accepted for clients of the original
+) -> DocumentOut:
+    """Split, embed and store a document; searchable when this answers.
+
+    The same text twice makes two documents, unless `external_id` or `dedupe` says otherwise.
+    """
+    result = await ingest.create(body)
+    if result.outcome != "created":
+        response.status_code = status.HTTP_200_OK
+    return to_out(result.document, outcome=result.outcome, warnings=result.warnings)
+
+
+@router.get("", response_model=list[DocumentOut], responses={**NOT_FOUND, **UNAVAILABLE})
+async def list_documents(
+    documents: Documents,
+    response: Response,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    collection: Annotated[str | None, Query(max_length=63)] = None,
+    include_content: Annotated[bool, Query(description="false leaves `content` empty.")] = True,
+) -> list[DocumentOut]:
+    """Documents, newest first; `X-Total-Count` holds how many there are."""
+    rows, total = await documents.page(
+        offset=offset, limit=limit, collection=collection, include_content=include_content
+    )
+    response.headers["X-Total-Count"] = str(total)
+    return rows
+
+
+@router.get("/{document_id}", response_model=DocumentDetail, responses={**NOT_FOUND, **UNAVAILABLE})
+async def get_document(document_id: DocumentId, documents: Documents) -> DocumentDetail:
+    """One document with its chunks, in order."""
+    return await documents.get(document_id)
+
+
+@router.patch(
+    "/{document_id}",
+    response_model=DocumentOut,
+    responses={**NOT_FOUND, **TOO_LARGE, **UNAVAILABLE},
+)
+async def patch_document(
+    document_id: DocumentId, body: DocumentPatch, ingest: Ingest
+) -> DocumentOut:
+    """Change metadata; filters see it at once, chunks it appears in are embedded again."""
+    return to_out(await ingest.patch(document_id, body))
+
+
+@router.delete(
+    "/{document_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    responses={**NOT_FOUND, **UNAVAILABLE},
+)
+async def delete_document(document_id: DocumentId, documents: Documents) -> None:
+    """Remove a document with its chunks, vectors and keyword postings."""
+    await documents.delete(document_id)

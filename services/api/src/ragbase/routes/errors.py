@@ -1,0 +1,112 @@
+"""How errors become answers: the contract's shape plus a stable ``code``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from ragbase.errors import InvalidInputError, OverloadedError, RagBaseError, UnavailableError
+from ragbase.telemetry.logs import get_logger
+
+__all__ = ["ErrorBody", "ValidationBody", "error_response", "install_error_handlers"]
+
+_log = get_logger("ragbase.errors")
+
+_ECHO_CHARS = 200
+"""A wrong value is shown back to help find it; a wrong 10 MB value is not."""
+
+_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 415: "unsupported"}
+
+
+class ErrorBody(BaseModel):
+    """An error raised by a route."""
+
+    detail: str
+    code: str
+
+
+class ValidationBody(BaseModel):
+    """A request that does not fit the schema; one entry a fault."""
+
+    detail: list[dict[str, Any]]
+    code: str
+
+
+def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
+    # ASCII output: a lone surrogate in the echoed input must not break the answer.
+    content = json.dumps(body, ensure_ascii=True, default=str).encode("ascii")
+    return Response(content, status, dict(headers or {}), media_type="application/json")
+
+
+def error_response(error: RagBaseError, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for an error raised on purpose."""
+    extra = dict(headers or {})
+    if isinstance(error, OverloadedError):
+        extra["retry-after"] = str(max(1, round(error.retry_after)))
+    elif isinstance(error, UnavailableError):
+        extra.setdefault("retry-after", "2")
+    if isinstance(error, InvalidInputError) and error.field and error.status == 422:
+        return _json(422, _field_fault(error), extra)
+    return _json(error.status, {"detail": error.message, "code": error.code}, extra)
+
+
+def _field_fault(error: InvalidInputError) -> dict[str, Any]:
+    """Same shape as schema faults, so that clients need one reader."""
+    loc = ["body", *(error.field or "").split(".")]
+    fault = {"type": error.code, "loc": loc, "msg": error.message, "input": None}
+    return {"detail": [fault], "code": error.code}
+
+
+def _shorten(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return value if len(text) <= _ECHO_CHARS else text[:_ECHO_CHARS] + "…"
+
+
+def _schema_fault(fault: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: fault[key] for key in ("type", "loc", "msg") if key in fault}
+    kept["input"] = _shorten(fault.get("input"))
+    if "ctx" in fault:
+        kept["ctx"] = {key: str(value) for key, value in fault["ctx"].items()}
+    return kept
+
+
+async def _on_ragbase_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RagBaseError):
+        raise TypeError from error
+    if error.status >= 500:
+        _log.warning("request_failed", code=error.code, reason=error.message)
+    return error_response(error)
+
+
+async def _on_validation_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise TypeError from error
+    faults = [_schema_fault(fault) for fault in error.errors()]
+    return _json(422, {"detail": faults, "code": "validation_error"})
+
+
+async def _on_http_exception(_: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise TypeError from error
+    body = {"detail": error.detail, "code": _CODES.get(error.status_code, "http_error")}
+    return _json(error.status_code, body, error.headers)
+
+
+async def _on_unexpected(_: Request, error: Exception) -> Response:
+    _log.error("unexpected_error", exc_info=error)
+    body = {"detail": "Internal Server Error", "code": "internal_error"}
+    return _json(500, body)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Register the handlers; nothing unexpected shows its text to a caller."""
+    app.add_exception_handler(RagBaseError, _on_ragbase_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_unexpected)

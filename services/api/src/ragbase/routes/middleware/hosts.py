@@ -1,0 +1,53 @@
+"""Loopback mode: refuse requests whose Host is not this machine (DNS rebinding)."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ragbase.errors import RagBaseError
+from ragbase.routes.errors import error_response
+
+__all__ = ["LoopbackHosts", "is_loopback"]
+
+
+class _HostNotAllowedError(RagBaseError):
+    status = 403
+    code = "host_not_allowed"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address names this machine only."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
+
+
+class LoopbackHosts:
+    """A page elsewhere can point its own name at 127.0.0.1 and then call us from a browser."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not _allowed(scope):
+            error = _HostNotAllowedError("This server answers to loopback host names only.")
+            await error_response(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _allowed(scope: Scope) -> bool:
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and is_loopback(_without_port(hosts[0]))

@@ -1,0 +1,156 @@
+"""Collections: named, isolated sets of documents with settings of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragbase.errors import ConflictError, InvalidInputError, NotFoundError
+from ragbase.models.collections import Chunking, CollectionOut, CollectionSettings
+from ragbase.models.domain import Collection
+from ragbase.models.fusion import read_fusion
+from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.storage import collections as store
+from ragbase.storage.collections import Counts
+from ragbase.storage.pool import Connection, Database
+from ragbase.text.analyse import normalise_language
+
+__all__ = ["CollectionService", "collection_not_found"]
+
+
+def collection_not_found(name: str) -> NotFoundError:
+    """The one answer for a collection that is not there (or may not be read)."""
+    return NotFoundError(
+        f"There is no collection {name!r}. Create it with PUT /v1/collections/{name}.",
+        code="collection_not_found",
+    )
+
+
+class CollectionService:
+    """Makes, changes, describes and removes collections."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedding: EmbeddingRuntime,
+        *,
+        default_fusion: Mapping[str, Any],
+    ) -> None:
+        self._database = database
+        self._embedding = embedding
+        self._default_fusion = default_fusion
+
+    async def get(self, name: str) -> Collection:
+        """The collection of this name. Raises `NotFoundError`."""
+        async with self._database.read() as connection:
+            return await _get(connection, name)
+
+    async def resolve(self, names: Sequence[str]) -> list[Collection]:
+        """All of these collections, in the given order. Raises `NotFoundError` for the first gap."""
+        async with self._database.read() as connection:
+            found = {row.name: row for row in await store.list_collections(connection, names)}
+        for name in names:
+            if name not in found:
+                raise collection_not_found(name)
+        return [found[name] for name in dict.fromkeys(names)]
+
+    async def all(self) -> list[CollectionOut]:
+        """Every collection with its counts, by name."""
+        async with self._database.read() as connection:
+            rows = await store.list_collections(connection)
+            counts = await store.count_contents(connection)
+        return [_to_out(row, counts.get(row.id, Counts())) for row in rows]
+
+    async def describe(self, name: str) -> CollectionOut:
+        """One collection with its counts. Raises `NotFoundError`."""
+        async with self._database.read() as connection:
+            return await _described(connection, await _get(connection, name))
+
+    async def create(self, name: str, settings: CollectionSettings) -> CollectionOut:
+        """Make a collection. Raises `ConflictError` when the name is taken."""
+        values = self._values(settings, new=True)
+        async with self._database.transaction() as connection:
+            return _to_out(await store.create_collection(connection, name, **values), Counts())
+
+    async def put(self, name: str, settings: CollectionSettings) -> tuple[CollectionOut, bool]:
+        """Make a collection or set all its settings; the second value tells whether it is new.
+
+        Raises `ConflictError` when the language of a filled collection would change: the terms
+        stored with its chunks are of the old one.
+        """
+        async with self._database.transaction() as connection:
+            old = await store.get_collection(connection, name)
+            if old is None:
+                made = await store.create_collection(
+                    connection, name, **self._values(settings, new=True)
+                )
+                return _to_out(made, Counts()), True
+            values = self._values(settings, new=False)
+            await _refuse_other_language(connection, old, values["language"])
+            changed = await store.update_collection(connection, name, **values)
+            if changed is None:
+                raise collection_not_found(name)
+            return await _described(connection, changed), False
+
+    async def delete(self, name: str) -> None:
+        """Remove a collection with its documents. Raises `NotFoundError`, `ConflictError`."""
+        async with self._database.transaction() as connection:
+            if not await store.delete_collection(connection, name):
+                raise collection_not_found(name)
+
+    def _values(self, settings: CollectionSettings, *, new: bool) -> dict[str, Any]:
+        self._check_model(settings.embedding_model)
+        fusion = settings.fusion.model_dump() if settings.fusion else None
+        if fusion is None and new:
+            fusion = dict(self._default_fusion)
+        chunking = settings.chunking.model_dump() if settings.chunking else None
+        language = normalise_language(settings.language)
+        return {"language": language, "fusion": fusion, "chunking": chunking}
+
+    def _check_model(self, name: str | None) -> None:
+        if name is None:
+            return
+        served = self._embedding.info.model
+        if name != served:
+            raise InvalidInputError(
+                f"This server embeds with {served!r} only.",
+                code="unknown_embedding_model",
+                field="embedding_model",
+            )
+
+
+async def _get(connection: Connection, name: str) -> Collection:
+    collection = await store.get_collection(connection, name)
+    if collection is None:
+        raise collection_not_found(name)
+    return collection
+
+
+async def _described(connection: Connection, collection: Collection) -> CollectionOut:
+    counts = await store.count_contents(connection, [collection.id])
+    return _to_out(collection, counts.get(collection.id, Counts()))
+
+
+async def _refuse_other_language(connection: Connection, old: Collection, language: str) -> None:
+    if old.language == language:
+        return
+    counts = await store.count_contents(connection, [old.id])
+    if counts.get(old.id, Counts()).documents:
+        raise ConflictError(
+            f"Collection {old.name!r} holds documents indexed as {old.language!r}. Make a new "
+            f"collection for {language!r} and ingest them there.",
+            code="language_in_use",
+        )
+
+
+def _to_out(collection: Collection, counts: Counts) -> CollectionOut:
+    return CollectionOut(
+        name=collection.name,
+        language=collection.language,
+        fusion=read_fusion(collection.fusion) if collection.fusion else None,
+        chunking=Chunking(**collection.chunking) if collection.chunking else None,
+        embedding_model=collection.embedding_model,
+        created_at=collection.created_at,
+        documents=counts.documents,
+        chunks=counts.chunks,
+    )

@@ -1,0 +1,92 @@
+"""Reading and removing documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragbase.errors import NotFoundError
+from ragbase.models.documents import ChunkOut, DocumentDetail, DocumentOut, IngestWarning, Outcome
+from ragbase.models.domain import Document, StoredChunk
+from ragbase.services.collections import CollectionService
+from ragbase.storage import documents as store
+from ragbase.storage.pool import Database
+
+__all__ = ["DocumentService", "document_not_found", "to_out"]
+
+
+def document_not_found() -> NotFoundError:
+    """The one answer for a document that is not there (or may not be read)."""
+    return NotFoundError("Document not found", code="document_not_found")
+
+
+class DocumentService:
+    """Documents as stored."""
+
+    def __init__(self, database: Database, collections: CollectionService) -> None:
+        self._database = database
+        self._collections = collections
+
+    async def page(
+        self, *, offset: int, limit: int, collection: str | None, include_content: bool
+    ) -> tuple[list[DocumentOut], int]:
+        """Newest first, and how many there are in all."""
+        ids = None if collection is None else [(await self._collections.get(collection)).id]
+        async with self._database.read() as connection:
+            rows, total = await store.list_documents(
+                connection,
+                offset=offset,
+                limit=limit,
+                collections=ids,
+                include_content=include_content,
+            )
+        return [to_out(row) for row in rows], total
+
+    async def get(self, document_id: int) -> DocumentDetail:
+        """One document with its chunks. Raises `NotFoundError`."""
+        async with self._database.read() as connection:
+            document = await store.get_document(connection, document_id)
+            if document is None:
+                raise document_not_found()
+            chunks = await store.list_chunks(connection, document_id)
+        return DocumentDetail(
+            **to_out(document).model_dump(), chunks=[_chunk_out(chunk) for chunk in chunks]
+        )
+
+    async def delete(self, document_id: int) -> None:
+        """Remove every trace. Raises `NotFoundError`."""
+        async with self._database.transaction() as connection:
+            if not await store.delete_document(connection, document_id):
+                raise document_not_found()
+
+
+def to_out(
+    document: Document,
+    *,
+    outcome: Outcome | None = None,
+    warnings: Sequence[IngestWarning] = (),
+) -> DocumentOut:
+    """The answer's form of a stored document."""
+    return DocumentOut(
+        id=document.id,
+        title=document.title,
+        content=document.content,
+        metadata=document.metadata,
+        created_at=document.created_at,
+        updated_at=document.updated_at,
+        chunk_count=document.chunk_count,
+        external_id=document.external_id,
+        collection=document.collection,
+        outcome=outcome,
+        warnings=list(warnings),
+    )
+
+
+def _chunk_out(chunk: StoredChunk) -> ChunkOut:
+    return ChunkOut(
+        id=chunk.id,
+        chunk_index=chunk.chunk_index,
+        content=chunk.content,
+        token_count=chunk.token_count,
+        start=chunk.start,
+        end=chunk.end,
+    )

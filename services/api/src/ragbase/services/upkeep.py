@@ -1,0 +1,67 @@
+"""Work that must happen now and then: folding keyword statistics, refreshing index gauges."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+from ragbase.errors import RagBaseError
+from ragbase.storage import collections as store
+from ragbase.storage.pool import Connection, Database
+from ragbase.telemetry import metrics
+from ragbase.telemetry.logs import get_logger
+
+__all__ = ["Upkeep"]
+
+_EVERY_S = 60.0
+_POOL_EVERY_S = 5.0
+
+
+class Upkeep:
+    """Runs the dialect's upkeep and refreshes gauges in the background.
+
+    Each replica runs it; the work is idempotent and cheap, so none has to be the leader.
+    """
+
+    def __init__(
+        self, database: Database, maintain: Callable[[Connection], Awaitable[None]]
+    ) -> None:
+        self._database = database
+        self._maintain = maintain
+        self._tasks: list[asyncio.Task[None]] = []
+        self._log = get_logger("ragbase.upkeep")
+
+    def start(self) -> None:
+        """Begin; the first round comes at once."""
+        self._tasks = [
+            asyncio.create_task(self._repeat(self._round, _EVERY_S)),
+            asyncio.create_task(self._repeat(self._pool, _POOL_EVERY_S)),
+        ]
+
+    async def stop(self) -> None:
+        """End after the step under way."""
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            try:
+                await step()
+            except RagBaseError as error:
+                self._log.warning("upkeep_failed", code=error.code, reason=error.message)
+            await asyncio.sleep(seconds)
+
+    async def _round(self) -> None:
+        async with self._database.transaction() as connection:
+            await self._maintain(connection)
+        async with self._database.read() as connection:
+            counts = (await store.count_contents(connection)).values()
+        metrics.INDEX_DOCUMENTS.set(sum(count.documents for count in counts))
+        metrics.INDEX_CHUNKS.set(sum(count.chunks for count in counts))
+
+    async def _pool(self) -> None:
+        metrics.POOL_IN_USE.set(self._database.in_use)
