@@ -69,6 +69,7 @@ class Stub:
     models: dict[str, Any] | None = None
     delay_s: float = 0.0
     script: deque[Fault | None] = field(default_factory=deque)
+    offsets: list[tuple[Any, Any]] | None = None
     mangle: Callable[[list[Any]], Any] | None = None
     calls: list[Call] = field(default_factory=list)
     in_flight: int = 0
@@ -155,6 +156,8 @@ class Stub:
         ]
 
     def _wire_tokens(self, text: str, special: bool) -> list[dict[str, Any]]:
+        if self.offsets is not None:
+            return [{"special": False, "start": a, "stop": b} for a, b in self.offsets]
         edge = [{"id": 1, "text": "[CLS]", "special": True, "start": None, "stop": None}]
         own = [
             {"id": 2, "text": "?", "special": False, "start": match.start(), "stop": match.end()}

@@ -27,7 +27,8 @@ async def make(stub: Any, quick: RetryPolicy) -> AsyncIterator[Callable[..., Tei
     made: list[TeiEmbedder] = []
 
     def build(**options: Any) -> TeiEmbedder:
-        made.append(TeiEmbedder(options.pop("url", stub.url), **{"retry": quick} | options))
+        chosen: dict[str, Any] = {"url": stub.url, "retry": quick}
+        made.append(TeiEmbedder(**chosen | options))
         return made[-1]
 
     yield build

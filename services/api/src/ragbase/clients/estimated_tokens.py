@@ -9,6 +9,9 @@ the guess fits the model. The rule, in characters a token:
     digits, ASCII signs, line ends, tabs     1
     other characters  1 below U+0800, 2 tokens a character below U+10000, 4 above
     other white space 0        (belongs to the word after it)
+
+Measured against WordPiece (all-MiniLM-L6-v2) and a byte-level BPE of 20,000 entries on English,
+Chinese, ten other languages and Markdown with code: never below, at the median 1.4 to 2.4 times.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ragbase.clients.slices import slices
 
 __all__ = ["EstimatedTokenizer"]
 
@@ -38,18 +43,23 @@ class EstimatedTokenizer:
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Shape (n, 2): start and end code points of each token."""
-        codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-        kinds = _kinds(codes)
-        starts = np.flatnonzero(_begins(kinds))
-        borders = np.flatnonzero(_begins(kinds) | (kinds == _SPACE))
-        after = np.searchsorted(borders, starts, side="right")
-        ends = np.concatenate([borders, [len(codes)]])[after]
-        spans = np.stack([starts, ends], axis=1).astype(np.int64)
-        return np.repeat(spans, _weights(codes[starts]), axis=0)
+        parts = [_spans(text[start:end]) + start for start, end in slices(text)]
+        return np.concatenate([np.empty((0, 2), np.int64), *parts])
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens of each text."""
         return [len(self.spans(text)) for text in texts]
+
+
+def _spans(text: str) -> NDArray[np.int64]:
+    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    kinds = _kinds(codes)
+    begins = _begins(kinds)
+    starts = np.flatnonzero(begins)
+    borders = np.flatnonzero(begins | (kinds == _SPACE))
+    after = np.searchsorted(borders, starts, side="right")
+    ends = np.concatenate([borders, [len(codes)]])[after]
+    return np.repeat(np.stack([starts, ends], axis=1), _weights(codes[starts]), axis=0)
 
 
 def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -58,6 +58,8 @@ class Endpoint:
             raise ConfigurationError(
                 "EMBEDDING_URL must begin with http:// or https:// and a host."
             )
+        if not 0 < (parsed.port or 80) < 65536:
+            raise ConfigurationError("EMBEDDING_URL has a port beyond 65535.")
         if parsed.query or parsed.fragment:
             raise ConfigurationError("EMBEDDING_URL must have no query and no fragment.")
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:

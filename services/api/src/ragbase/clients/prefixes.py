@@ -28,14 +28,14 @@ _RETRIEVE = (
 _FAMILIES: tuple[tuple[str, Prefixes], ...] = (
     # Wang et al.: Text Embeddings by Weakly-Supervised Contrastive Pre-training; cards of intfloat
     (r"e5-.*instruct", Prefixes(_RETRIEVE + " ")),
-    (r"(multilingual-)?e5-(small|base|large)", Prefixes("query: ", "passage: ")),
+    (r"e5-(small|base|large)", Prefixes("query: ", "passage: ")),
     # Snowflake changed the prefix with version 2
-    (r"snowflake-arctic-embed-.*v2\.0", Prefixes("query: ")),
-    (r"snowflake-arctic-embed", Prefixes(_REPRESENT)),
+    (r"arctic-embed-.*v2\.0", Prefixes("query: ")),
+    (r"arctic-embed", Prefixes(_REPRESENT)),
     # BAAI: only the English and Chinese models; bge-m3 wants none
     (r"bge-(small|base|large)-en", Prefixes(_REPRESENT)),
     (r"bge-(small|base|large)-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),
-    (r"mxbai-embed-large", Prefixes(_REPRESENT)),
+    (r"mxbai-embed-", Prefixes(_REPRESENT)),
     (r"(nomic|modernbert)-embed", Prefixes("search_query: ", "search_document: ")),
     (r"qwen3-embedding", Prefixes(_RETRIEVE)),
     (r"embeddinggemma", Prefixes("task: search result | query: ", "title: none | text: ")),
@@ -45,7 +45,9 @@ _FAMILIES: tuple[tuple[str, Prefixes], ...] = (
 def prefixes_for(model: str, *, query: str | None = None, passage: str | None = None) -> Prefixes:
     """Prefixes of ``model`` (hub id or folder); ``query`` and ``passage`` override the table."""
     name = model.rstrip("/").rsplit("/", 1)[-1].lower()
-    known = next((found for pattern, found in _FAMILIES if re.match(pattern, name)), Prefixes())
+    known = next(
+        (found for pattern, found in _FAMILIES if re.search(rf"\b{pattern}", name)), Prefixes()
+    )
     return Prefixes(
         known.query if query is None else query, known.passage if passage is None else passage
     )
