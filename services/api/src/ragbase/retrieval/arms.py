@@ -1,0 +1,136 @@
+"""The arms of a search: each turns a query into a ranking of chunks, and may fail alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from ragbase.clients.embedder import Embedder
+from ragbase.models.domain import ArmName, Collection, Hit
+from ragbase.models.filters import Filter
+from ragbase.retrieval.filters import compile_filter
+from ragbase.retrieval.lexical.dialect import LexicalDialect
+from ragbase.retrieval.semantic import SemanticIndex
+from ragbase.retrieval.trace import Trace
+from ragbase.storage.pool import Database
+from ragbase.text.analyse import analyser
+
+__all__ = ["Arm", "ArmQuery", "KeywordArm", "SemanticArm"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmQuery:
+    """What every arm is asked. ``text`` is clean; ``depth`` is the same for every page."""
+
+    text: str
+    collections: Sequence[Collection]
+    filter: Filter | None
+    depth: int
+    min_score: float
+    """Least cosine similarity, for arms that have one."""
+    trace: Trace
+
+    @property
+    def collection_ids(self) -> list[int]:
+        return [collection.id for collection in self.collections]
+
+
+class Arm(Protocol):
+    """A way to rank chunks for a query."""
+
+    @property
+    def name(self) -> ArmName: ...
+
+    async def retrieve(self, query: ArmQuery) -> list[Hit]:
+        """At most ``depth`` chunks, best first, each once. Times its stages in ``query.trace``.
+
+        Raises `UnavailableError`, `UpstreamError` or the driver's errors when it cannot.
+        """
+        ...
+
+
+class KeywordArm:
+    """BM25 over the terms of the collections' languages."""
+
+    name: ArmName = "keyword"
+
+    def __init__(self, database: Database, dialect: LexicalDialect) -> None:
+        self._database = database
+        self._dialect = dialect
+
+    async def retrieve(self, query: ArmQuery) -> list[Hit]:
+        """See `Arm.retrieve`. A query without terms finds nothing.
+
+        Collections of several languages are searched with each language's terms; their scores are
+        merged as they are.
+        """
+        with query.trace.stage("lexical"):
+            groups = _by_terms(query.text, query.collections)
+            if not groups:
+                return []
+            condition = compile_filter(query.filter, first=3) if query.filter else None
+            async with self._database.acquire() as connection:
+                rankings = [
+                    await self._dialect.search(
+                        connection, terms, ids, filtered=condition, depth=query.depth
+                    )
+                    for terms, ids in groups
+                ]
+            return rankings[0] if len(rankings) == 1 else _merged(rankings, query.depth)
+
+
+class SemanticArm:
+    """Nearest chunk vectors by cosine similarity to the query's vector.
+
+    ``index`` gives the index of the model in force; it raises `EmbedderUnavailableError` while the
+    embedder has not answered yet.
+    """
+
+    name: ArmName = "semantic"
+
+    def __init__(
+        self, database: Database, embedder: Embedder, index: Callable[[], SemanticIndex]
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._index = index
+
+    async def retrieve(self, query: ArmQuery) -> list[Hit]:
+        """See `Arm.retrieve`. No connection is held while the query is embedded."""
+        index = self._index()
+        with query.trace.stage("embed"):
+            vector, truncated = await self._embedder.embed_query(query.text)
+        if truncated:
+            query.trace.warn(
+                "query_truncated",
+                "The query is longer than the embedding model's limit; the semantic arm used its "
+                "beginning.",
+                "embed",
+            )
+        with query.trace.stage("semantic"):
+            condition = compile_filter(query.filter, first=3) if query.filter else None
+            async with self._database.acquire() as connection:
+                return await index.search(
+                    connection,
+                    vector,
+                    query.collection_ids,
+                    filtered=condition,
+                    depth=query.depth,
+                    min_score=query.min_score,
+                )
+
+
+def _by_terms(text: str, collections: Sequence[Collection]) -> list[tuple[list[str], list[int]]]:
+    """Terms and collection ids by language, without languages in which there are no terms."""
+    languages: dict[str, list[int]] = {}
+    for collection in collections:
+        languages.setdefault(collection.language, []).append(collection.id)
+    groups = [(analyser(language).query_terms(text), ids) for language, ids in languages.items()]
+    return [(terms, ids) for terms, ids in groups if terms]
+
+
+def _merged(rankings: Sequence[list[Hit]], depth: int) -> list[Hit]:
+    merged = sorted(chain.from_iterable(rankings), key=lambda hit: (-hit.score, hit.chunk_id))
+    return merged[:depth]

@@ -1,0 +1,195 @@
+"""Search: arms at the same time → fusion → rerank → page → rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from ragbase.models.domain import ArmName, Hit, StoredChunk
+from ragbase.models.fusion import RrfFusion, WeightedFusion
+from ragbase.models.search import (
+    Retriever,
+    ScoreKind,
+    SearchRequest,
+    SearchResponse,
+    SearchRow,
+    Timings,
+)
+from ragbase.retrieval.arms import Arm, ArmQuery
+from ragbase.retrieval.fusion import ARMS, FusedHit, arm_weight, fuse
+from ragbase.retrieval.graph_arm import GraphArm, warn_of_no_graph
+from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank_depth
+from ragbase.retrieval.trace import Trace
+from ragbase.services.search_arms import run_arms
+from ragbase.services.search_plan import SearchPlan, plan_search
+from ragbase.services.search_rerank import RerankText, choose_reranker, try_rerank
+from ragbase.services.search_rows import explain, first_of_each_document, make_rows
+from ragbase.settings import Settings
+from ragbase.storage.documents import load_chunks
+from ragbase.storage.pool import Database
+from ragbase.telemetry import metrics
+
+__all__ = ["SearchService"]
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+
+
+class SearchService:
+    """The three search routes of the contract's §5."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        *,
+        semantic: Arm,
+        keyword: Arm,
+        graph: GraphArm | None = None,
+        rerankers: Rerankers | None = None,
+        rerank_text: RerankText = "indexed",
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._semantic = semantic
+        self._keyword = keyword
+        self._graph = graph
+        self._rerankers = rerankers or Rerankers()
+        self._rerank_text = rerank_text
+
+    async def search(self, request: SearchRequest) -> SearchResponse:
+        """Hybrid search.
+
+        Raises `InvalidInputError`, `NotFoundError` for an unknown collection, and
+        `UnavailableError` when no arm answers.
+        """
+        trace = Trace()
+        plan = await plan_search(request, self._settings, self._database)
+        reranker = choose_reranker(plan, self._rerankers, trace)
+        rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace)
+        with trace.stage("fuse"):
+            fused = fuse(rankings, plan.fusion)
+        chunks: dict[int, StoredChunk] = {}
+        ranked = None
+        if reranker is not None and fused:
+            head = fused[: rerank_depth(plan.rerank_candidates, plan.top_k)]
+            chunks = await self._load(head)
+            ranked = await try_rerank(reranker, plan, fused, chunks, trace, self._rerank_text)
+        page = _page(ranked.hits if ranked else fused, plan)
+        rows = await self._rows(plan, page, chunks, rankings, fused, ranked)
+        used: list[Retriever] = [arm for arm in ARMS if rankings.get(arm)]
+        kind: ScoreKind = "rrf" if isinstance(plan.fusion, RrfFusion) else "weighted"
+        if ranked is None:
+            return _answer("hybrid", plan, rows, trace, used=used, kind=kind)
+        used.append("rerank")
+        return _answer("hybrid", plan, rows, trace, used=used, kind="rerank", reranker=reranker)
+
+    async def semantic(self, request: SearchRequest) -> SearchResponse:
+        """Rows by cosine similarity alone. Raises as `search` does."""
+        return await self._single(request, self._semantic, "semantic", "cosine")
+
+    async def keyword(self, request: SearchRequest) -> SearchResponse:
+        """Rows by BM25 alone; works without an embedder. Raises as `search` does."""
+        return await self._single(request, self._keyword, "keyword", "bm25")
+
+    async def _single(
+        self,
+        request: SearchRequest,
+        arm: Arm,
+        mode: Literal["semantic", "keyword"],
+        kind: ScoreKind,
+    ) -> SearchResponse:
+        trace = Trace()
+        plan = await plan_search(request, self._settings, self._database)
+        rankings = await self._run([arm], plan, trace)
+        hits = [
+            FusedHit(hit.chunk_id, hit.document_id, hit.score, (mode,)) for hit in rankings[mode]
+        ]
+        rows = await self._rows(plan, _page(hits, plan), {}, rankings, [], None)
+        return _answer(mode, plan, rows, trace, used=[mode], kind=kind)
+
+    def _hybrid_arms(self, plan: SearchPlan, trace: Trace) -> list[Arm]:
+        arms: list[Arm] = [self._semantic, self._keyword]
+        if plan.request.include_graph:
+            if self._graph is not None:
+                arms.append(self._graph)
+            elif plan.asks_for("include_graph") or _weighs_graph(plan):
+                warn_of_no_graph(trace)
+        return [arm for arm in arms if arm_weight(plan.fusion, arm.name) > 0]
+
+    async def _run(
+        self, arms: Sequence[Arm], plan: SearchPlan, trace: Trace
+    ) -> dict[ArmName, list[Hit]]:
+        query = ArmQuery(
+            text=plan.text,
+            collections=plan.collections,
+            filter=plan.filter,
+            depth=plan.depth,
+            min_score=plan.min_score,
+            trace=trace,
+        )
+        return await run_arms(arms, query, self._settings.search_timeout_s)
+
+    async def _rows(
+        self,
+        plan: SearchPlan,
+        page: Sequence[FusedHit],
+        loaded: Mapping[int, StoredChunk],
+        rankings: Mapping[ArmName, Sequence[Hit]],
+        fused: Sequence[FusedHit],
+        ranked: Ranked | None,
+    ) -> list[SearchRow]:
+        missing = [hit for hit in page if hit.chunk_id not in loaded]
+        chunks = {**loaded, **await self._load(missing)}
+        explanation = None
+        if plan.request.explain:
+            scored = ranked.hits[: ranked.scored] if ranked else []
+            explanation = explain(page, rankings, fused, scored)
+        return make_rows(plan, page, chunks, explanation)
+
+    async def _load(self, hits: Iterable[FusedHit]) -> dict[int, StoredChunk]:
+        ids = [hit.chunk_id for hit in hits]
+        if not ids:
+            return {}
+        async with self._database.acquire() as connection:
+            return await load_chunks(connection, ids)
+
+
+def _weighs_graph(plan: SearchPlan) -> bool:
+    fusion = plan.request.fusion
+    return isinstance(fusion, WeightedFusion) and arm_weight(fusion, "graph") > 0
+
+
+def _page(hits: Sequence[FusedHit], plan: SearchPlan) -> Sequence[FusedHit]:
+    ordered = first_of_each_document(hits) if plan.request.group_by == "document" else hits
+    return ordered[plan.request.offset : plan.request.offset + plan.top_k]
+
+
+def _answer(
+    mode: Mode,
+    plan: SearchPlan,
+    rows: list[SearchRow],
+    trace: Trace,
+    *,
+    used: list[Retriever],
+    kind: ScoreKind,
+    reranker: Reranker | None = None,
+) -> SearchResponse:
+    """The answer, counted and timed. Not validated: every value is ours."""
+    total = trace.elapsed
+    metrics.observe_search(mode, total)
+    for stage, seconds in trace.seconds.items():
+        metrics.observe_stage(stage, mode, seconds)
+    for code in trace.failures:
+        metrics.count_degraded(code)
+    timings = {stage: round(seconds * 1000, 3) for stage, seconds in trace.seconds.items()}
+    return SearchResponse.model_construct(
+        query=plan.request.query,
+        results=rows,
+        total=len(rows),
+        retrievers_used=used,
+        score_kind=kind,
+        reranker_used=None if reranker is None else reranker.name,
+        warnings=trace.warnings,
+        degraded=bool(trace.failures),
+        timings_ms=Timings(**timings, total=round(total * 1000, 3)),
+    )

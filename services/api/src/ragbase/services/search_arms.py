@@ -1,0 +1,81 @@
+"""Runs the arms of a search at the same time, each within its budget and failing alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ragbase.errors import DeadlineExceededError, InvalidInputError, RagBaseError, UnavailableError
+from ragbase.models.domain import ArmName, Hit
+from ragbase.retrieval.arms import Arm, ArmQuery
+from ragbase.retrieval.trace import Trace
+from ragbase.telemetry.logs import get_logger
+
+__all__ = ["failure_code", "failure_reason", "run_arms"]
+
+_log = get_logger("ragbase.search")
+
+
+async def run_arms(
+    arms: Sequence[Arm], query: ArmQuery, budget_s: float
+) -> dict[ArmName, list[Hit]]:
+    """The rankings of the arms that answered; a failure becomes a warning in ``query.trace``.
+
+    Raises `UnavailableError` when none answered or there is none to ask, and `InvalidInputError` as an arm raises it.
+    """
+    outcomes = await asyncio.gather(*(_attempt(arm, query, budget_s) for arm in arms))
+    rankings: dict[ArmName, list[Hit]] = {}
+    failures: list[Exception] = []
+    for arm, outcome in zip(arms, outcomes, strict=True):
+        if isinstance(outcome, InvalidInputError):
+            raise outcome
+        if isinstance(outcome, Exception):
+            failures.append(outcome)
+            _warn(query.trace, arm.name, outcome)
+        else:
+            rankings[arm.name] = outcome
+    if not rankings:
+        raise _nothing_left(arms, failures)
+    return rankings
+
+
+async def _attempt(arm: Arm, query: ArmQuery, budget_s: float) -> list[Hit] | Exception:
+    try:
+        async with asyncio.timeout(budget_s):
+            return await arm.retrieve(query)
+    except Exception as error:  # noqa: BLE001 - whatever breaks one arm must not break the others
+        return error
+
+
+def failure_code(stage: str, error: Exception) -> str:
+    """``<stage>_timeout`` or ``<stage>_unavailable``."""
+    late = isinstance(error, TimeoutError | DeadlineExceededError)
+    return f"{stage}_timeout" if late else f"{stage}_unavailable"
+
+
+def failure_reason(error: Exception) -> str:
+    """What may be told to a caller: our own messages, nothing of a library's."""
+    if isinstance(error, RagBaseError):
+        return error.message
+    return "It took too long." if isinstance(error, TimeoutError) else "See the server's log."
+
+
+def _warn(trace: Trace, arm: ArmName, error: Exception) -> None:
+    code = failure_code(arm, error)
+    trace.fail(code, f"The {arm} arm did not answer. {failure_reason(error)}", arm)
+    expected = isinstance(error, RagBaseError | TimeoutError)
+    _log.warning("arm_failed", arm=arm, code=code, exc_info=None if expected else error)
+
+
+def _nothing_left(arms: Sequence[Arm], failures: Sequence[Exception]) -> UnavailableError:
+    if not arms:
+        return UnavailableError(
+            "None of the arms that `fusion` gives weight to is configured on this server.",
+            code="search_unavailable",
+        )
+    reasons = " ".join(
+        f"{arm.name}: {failure_reason(error)}" for arm, error in zip(arms, failures, strict=True)
+    )
+    first = failures[0]
+    code = first.code if isinstance(first, UnavailableError) else failure_code("search", first)
+    return UnavailableError(f"The search found no arm that answers. {reasons}", code=code)

@@ -1,0 +1,112 @@
+"""Turns a request into what will be done: cleaned query, known collections, settings in force."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragbase.errors import InvalidInputError
+from ragbase.models.domain import Collection
+from ragbase.models.filters import MATCH_ALL, Filter, parse_filter
+from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion, read_fusion
+from ragbase.models.search import SearchRequest
+from ragbase.services.collections import collection_not_found
+from ragbase.settings import Settings
+from ragbase.storage.collections import DEFAULT, list_collections
+from ragbase.storage.pool import Database
+from ragbase.text.clean import clean_text
+
+__all__ = ["SearchPlan", "plan_search"]
+
+_COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """A checked search. ``depth`` is the number of rows asked of each arm."""
+
+    request: SearchRequest
+    text: str
+    collections: Sequence[Collection]
+    filter: Filter | None
+    fusion: RrfFusion | WeightedFusion
+    top_k: int
+    depth: int
+    min_score: float
+    rerank_candidates: int
+
+    def asks_for(self, field: str) -> bool:
+        """Whether the request itself gave this field a value that asks for something."""
+        return field in self.request.model_fields_set and bool(getattr(self.request, field))
+
+
+async def plan_search(request: SearchRequest, settings: Settings, database: Database) -> SearchPlan:
+    """Raises `InvalidInputError`, and `NotFoundError` for a collection that is not there."""
+    given = request.model_fields_set
+    text = _query(request, settings)
+    top_k = request.top_k if "top_k" in given else settings.default_search_top_k
+    found = parse_filter(request.filter) if request.filter is not None else MATCH_ALL
+    depth = _depth(request, settings, top_k)
+    collections = await _collections(request, database)
+    return SearchPlan(
+        request=request,
+        text=text,
+        collections=collections,
+        filter=None if found == MATCH_ALL else found,
+        fusion=request.fusion or _fusion(collections),
+        top_k=top_k,
+        depth=depth,
+        min_score=request.min_score if "min_score" in given else settings.default_min_score,
+        rerank_candidates=request.rerank_candidates
+        if "rerank_candidates" in given
+        else settings.default_rerank_candidates,
+    )
+
+
+def _query(request: SearchRequest, settings: Settings) -> str:
+    if len(request.query) > settings.max_query_chars:
+        raise InvalidInputError(
+            f"query has {len(request.query)} characters; at most {settings.max_query_chars} are "
+            "taken (RAGBASE_MAX_QUERY_CHARS).",
+            code="query_too_long",
+            field="query",
+        )
+    return clean_text(request.query, "query")
+
+
+def _depth(request: SearchRequest, settings: Settings, top_k: int) -> int:
+    """The arms' depth; it must not depend on the page, or pages would not continue one another."""
+    if "candidates" in request.model_fields_set:
+        depth = request.candidates
+    else:
+        depth = max(settings.default_candidates, top_k)
+    if request.offset + top_k > depth:
+        raise InvalidInputError(
+            f"offset + top_k is {request.offset + top_k}, beyond candidates ({depth}). Ask for "
+            "fewer rows, raise candidates (at most 1000), or narrow the search.",
+            code="page_too_deep",
+            field="offset",
+        )
+    return depth
+
+
+async def _collections(request: SearchRequest, database: Database) -> list[Collection]:
+    names = request.collections or [request.collection or DEFAULT]
+    for name in names:
+        if not _COLLECTION_NAME.fullmatch(name):
+            raise collection_not_found(name)
+    async with database.acquire() as connection:
+        collections = await list_collections(connection, names)
+    missing = set(names) - {collection.name for collection in collections}
+    if missing:
+        raise collection_not_found(min(missing))
+    return collections
+
+
+def _fusion(collections: Sequence[Collection]) -> RrfFusion | WeightedFusion:
+    """What the collections are set to; reciprocal rank fusion where they differ."""
+    first = collections[0].fusion
+    if first is None or any(collection.fusion != first for collection in collections):
+        return DEFAULT_RRF
+    return read_fusion(first)

@@ -1,0 +1,104 @@
+"""Makes the rows of an answer: the page's chunks read back by one statement, with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ragbase.models.domain import ArmName, Hit, StoredChunk
+from ragbase.models.search import ExplainedPart, Highlight, Place, SearchRow
+from ragbase.retrieval.fusion import FusedHit
+from ragbase.retrieval.highlight import highlights
+from ragbase.services.search_plan import SearchPlan
+from ragbase.text.analyse import analyser
+
+__all__ = ["Explanation", "explain", "first_of_each_document", "make_rows"]
+
+Explanation = Mapping[int, dict[ExplainedPart, Place]]
+"""Chunk id → places."""
+
+_FIELDS = set(SearchRow.model_fields)
+
+
+def first_of_each_document(hits: Iterable[FusedHit]) -> list[FusedHit]:
+    """The best chunk of each document, in order."""
+    best: dict[int, FusedHit] = {}
+    for hit in hits:
+        best.setdefault(hit.document_id, hit)
+    return list(best.values())
+
+
+def make_rows(
+    plan: SearchPlan,
+    page: Sequence[FusedHit],
+    chunks: Mapping[int, StoredChunk],
+    explanation: Explanation | None,
+) -> list[SearchRow]:
+    """Rows in the order of ``page``, without chunks that were deleted meanwhile."""
+    mark = _marker(plan)
+    return [
+        _row(hit, chunks[hit.chunk_id], mark, explanation) for hit in page if hit.chunk_id in chunks
+    ]
+
+
+def _row(
+    hit: FusedHit,
+    chunk: StoredChunk,
+    mark: Callable[[StoredChunk], list[Highlight]],
+    explanation: Explanation | None,
+) -> SearchRow:
+    """Not validated: every value is ours."""
+    return SearchRow.model_construct(
+        _FIELDS,
+        chunk_id=hit.chunk_id,
+        document_id=chunk.document_id,
+        document_title=chunk.document_title,
+        content=chunk.content,
+        score=hit.score,
+        sources=list(hit.sources),
+        collection=chunk.collection,
+        external_id=chunk.external_id,
+        metadata=chunk.metadata,
+        chunk_index=chunk.chunk_index,
+        start=chunk.start,
+        end=chunk.end,
+        highlights=mark(chunk),
+        explain=None if explanation is None else explanation.get(hit.chunk_id, {}),
+    )
+
+
+def _marker(plan: SearchPlan) -> Callable[[StoredChunk], list[Highlight]]:
+    languages = {collection.name: collection.language for collection in plan.collections}
+    wanted = {
+        language: analyser(language).query_terms(plan.text) for language in languages.values()
+    }
+
+    def mark(chunk: StoredChunk) -> list[Highlight]:
+        language = languages[chunk.collection]
+        spans = highlights(chunk.content, wanted[language], analyser(language))
+        return [Highlight.model_construct(start=s["start"], end=s["end"]) for s in spans]
+
+    return mark
+
+
+def explain(
+    page: Sequence[FusedHit],
+    rankings: Mapping[ArmName, Sequence[Hit]],
+    fused: Sequence[FusedHit],
+    reranked: Sequence[FusedHit],
+) -> Explanation:
+    """Rank and score of the page's rows in each arm, after fusion and after reranking.
+
+    ``fused`` and ``reranked`` are empty where there was no such stage; ``reranked`` holds only rows
+    that the reranker scored.
+    """
+    places: dict[int, dict[ExplainedPart, Place]] = {hit.chunk_id: {} for hit in page}
+    stages: list[tuple[ExplainedPart, Sequence[Hit | FusedHit]]] = [
+        *rankings.items(),
+        ("fused", fused),
+        ("rerank", reranked),
+    ]
+    for stage, hits in stages:
+        for rank, hit in enumerate(hits, 1):
+            if hit.chunk_id in places:
+                places[hit.chunk_id].setdefault(stage, Place(rank=rank, score=hit.score))
+    return places
