@@ -8,6 +8,7 @@ __all__ = [
     "FILTER_CONDITIONS_MAX",
     "FILTER_DEPTH_MAX",
     "FILTER_VALUES_MAX",
+    "NEW_COLLECTION_FUSION",
     "RERANK_CANDIDATES_MAX",
     "RRF_K",
     "TOP_K_MAX",
@@ -23,3 +24,5 @@ RRF_K = 60
 FILTER_DEPTH_MAX = 5
 FILTER_CONDITIONS_MAX = 64
 FILTER_VALUES_MAX = 1000
+NEW_COLLECTION_FUSION = {"method": "weighted", "weights": {"semantic": 0.5, "keyword": 0.5}}
+"""Fusion of collections made from now on; ``default`` keeps the contract's RRF. See ADR 9."""

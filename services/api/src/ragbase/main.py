@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from ragbase import __version__
+from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError
 from ragbase.factory import open_services
 from ragbase.routes import collections, documents, embed, health, page, search
@@ -27,8 +28,10 @@ It retrieves; it does not write answers.
 """
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastAPI:
     """The API for these settings. Its lifespan opens the database and the embedder.
+
+    ``embedder`` takes the place of the one that the settings name; its owner closes it.
 
     Raises `ConfigurationError` when the settings would expose an open server.
     """
@@ -42,7 +45,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings) as services:
+        async with open_services(settings, embedder) as services:
             app.state.services = services
             yield
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeAlias, cast
 
@@ -41,6 +41,12 @@ def session_settings(
     }
 
 
+_SET_LOCAL = """
+    SELECT set_config(name, value, true)
+    FROM unnest($1::text[], $2::text[]) AS setting (name, value)
+"""
+
+
 class Database:
     """Connections to one Postgres. Make one with `open`, end it with `close`.
 
@@ -57,7 +63,7 @@ class Database:
     ) -> None:
         self._pool = pool
         self._acquire_timeout_s = acquire_timeout_s
-        self._write_timeout_ms = round(write_timeout_s * 1000)
+        self._writing = {"statement_timeout": str(round(write_timeout_s * 1000))}
 
     @classmethod
     async def open(
@@ -128,8 +134,12 @@ class Database:
     async def transaction(self) -> AsyncIterator[Connection]:
         """A connection inside a transaction: committed at the end, rolled back on any error."""
         async with self.acquire() as connection, connection.transaction():
-            await connection.execute(f"SET LOCAL statement_timeout = {self._write_timeout_ms}")
+            await connection.execute(_SET_LOCAL, *zip(*self._writing.items(), strict=True))
             yield connection
+
+    def write_with(self, settings: Mapping[str, str]) -> None:
+        """Session settings that hold in each `transaction` from now on."""
+        self._writing.update(settings)
 
     async def ping(self) -> None:
         """Return when the database answers, else raise `DatabaseUnavailableError`."""

@@ -7,7 +7,7 @@ user text ever meets a query parser.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class LexicalDialect(Protocol):
 
     @property
     def name(self) -> DialectName: ...
+
+    @property
+    def writer_settings(self) -> Mapping[str, str]:
+        """Session settings that writers to ``chunks`` need."""
+        ...
 
     def statement(self, *, filtered: Condition | None, depth: int) -> str:
         """The search statement; its parameters are $1 terms text[], $2 collection ids bigint[],

@@ -1,0 +1,177 @@
+"""The only place that wires: from settings to the services that routes call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from ragbase.clients.embedder import Embedder
+from ragbase.clients.select import open_embedder
+from ragbase.errors import ConfigurationError
+from ragbase.limits import NEW_COLLECTION_FUSION
+from ragbase.retrieval.arms import KeywordArm, SemanticArm
+from ragbase.retrieval.lexical import LexicalDialect, open_dialect
+from ragbase.retrieval.semantic import SemanticIndex
+from ragbase.routes.deps import Services
+from ragbase.services.collections import CollectionService
+from ragbase.services.documents import DocumentService
+from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.health import HealthService
+from ragbase.services.ingest import IngestLimits, IngestService
+from ragbase.services.recipe import Recipe
+from ragbase.services.search import SearchService
+from ragbase.services.upkeep import Upkeep
+from ragbase.settings import Settings
+from ragbase.storage.migrations import SchemaState, check_schema
+from ragbase.storage.pool import Database
+from ragbase.telemetry.logs import get_logger
+
+__all__ = ["open_services"]
+
+_log = get_logger("ragbase.start")
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings, embedder: Embedder | None = None
+) -> AsyncIterator[Services]:
+    """Open everything the API needs, and close it at the end.
+
+    An ``embedder`` given here is used instead of the one the settings name, and stays open.
+
+    Raises `ConfigurationError` or `DatabaseUnavailableError` when it cannot start.
+    """
+    async with AsyncExitStack() as stack:
+        embedder, database = await _open_both(settings, stack, embedder)
+        dialect = await _open_dialect(database, settings)
+        embedding = EmbeddingRuntime(
+            embedder,
+            database,
+            hnsw_m=settings.hnsw_m,
+            hnsw_ef_construction=settings.hnsw_ef_construction,
+        )
+        await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
+        services = _wire(settings, database, dialect, embedding)
+        await services.health.start()
+        stack.push_async_callback(services.health.stop)
+        upkeep = Upkeep(database, dialect.maintain)
+        upkeep.start()
+        stack.push_async_callback(upkeep.stop)
+        yield services
+
+
+async def _open_both(
+    settings: Settings, stack: AsyncExitStack, given: Embedder | None
+) -> tuple[Embedder, Database]:
+    """Model and connections at the same time: a start costs the slower of the two."""
+    dsn = settings.database_url.get_secret_value()
+    if not dsn:
+        raise ConfigurationError(
+            "DATABASE_URL is not set. Set it to postgresql://user:password@host:5432/database, or "
+            "use `ragbase up`, which brings a Postgres of its own."
+        )
+    loading = None if given is not None else asyncio.create_task(open_embedder(settings))
+    try:
+        database = await Database.open(
+            dsn,
+            min_size=settings.pool_min,
+            max_size=settings.pool_max,
+            statement_timeout_s=settings.statement_timeout_s,
+            ef_search=settings.hnsw_ef_search,
+        )
+    except BaseException:
+        if loading is not None:
+            loading.cancel()
+        raise
+    stack.push_async_callback(database.close)
+    if loading is None:
+        assert given is not None
+        return given, database
+    embedder = await loading
+    stack.push_async_callback(embedder.aclose)
+    return embedder, database
+
+
+async def _open_dialect(database: Database, settings: Settings) -> LexicalDialect:
+    async with database.transaction() as connection:
+        _require_current(await check_schema(connection))
+        dialect = await open_dialect(connection, settings.lexical)
+        for step in await dialect.prepare(connection):
+            _log.warning("keyword_index_healed", step=step)
+    database.write_with(dialect.writer_settings)
+    return dialect
+
+
+def _require_current(schema: SchemaState) -> None:
+    if schema.status == "ahead":
+        raise ConfigurationError("A newer RagBase has migrated this database; run that version.")
+    if schema.status != "current":
+        raise ConfigurationError(
+            f"The database schema is {schema.status}. Run `ragbase migrate`, then start again."
+        )
+
+
+async def _start_embedding(
+    embedding: EmbeddingRuntime, stack: AsyncExitStack, *, wait: bool
+) -> None:
+    """In-process: ready before we are. Remote: keep trying while keyword search already works."""
+    if wait:
+        await embedding.open()
+        return
+    task = asyncio.create_task(embedding.keep_trying())
+
+    async def stop() -> None:
+        task.cancel()
+        await asyncio.wait([task])
+
+    stack.push_async_callback(stop)
+
+
+def _wire(
+    settings: Settings,
+    database: Database,
+    dialect: LexicalDialect,
+    embedding: EmbeddingRuntime,
+) -> Services:
+    collections = CollectionService(database, embedding, default_fusion=NEW_COLLECTION_FUSION)
+
+    def index() -> SemanticIndex:
+        model = embedding.model
+        return SemanticIndex(model.id, model.dimension, settings.hnsw_ef_search)
+
+    return Services(
+        ingest=IngestService(
+            database,
+            embedding,
+            collections,
+            recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
+            limits=IngestLimits(settings.max_text_chars, settings.max_metadata_bytes),
+        ),
+        documents=DocumentService(database, collections),
+        search=SearchService(
+            database,
+            settings,
+            semantic=SemanticArm(database, embedding.embedder, index),
+            keyword=KeywordArm(database, dialect),
+        ),
+        collections=collections,
+        embedding=embedding,
+        health=_health(database, dialect, embedding),
+        max_batch=settings.max_batch,
+    )
+
+
+def _health(
+    database: Database, dialect: LexicalDialect, embedding: EmbeddingRuntime
+) -> HealthService:
+    async def schema() -> None:
+        async with database.read() as connection:
+            _require_current(await check_schema(connection))
+
+    return HealthService(
+        {"postgres": database.ping, "embedding": embedding.embedder.ping},
+        embedding,
+        schema=schema,
+        lexical=dialect.name,
+    )
