@@ -1,0 +1,95 @@
+"""Where a long stretch of text may be cut, from the best places to the last resort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import regex
+
+from ragbase.ingest.split_ruler import Positions
+
+__all__ = ["Cut", "bounds", "cluster_floor"]
+
+
+class Cut(IntEnum):
+    """What stands before a place where a piece may start; lower cuts less."""
+
+    SECTION = 0
+    BLOCK = 1
+    ITEM = 2
+    LINE = 3
+    SENTENCE = 4
+    CLAUSE = 5
+    WORD = 6
+    CLUSTER = 7
+    POINT = 8
+
+
+_SENTENCE_END: Final = regex.compile(
+    r"""(?x)
+    [.!?…‽؟۔।॥]++ [\p{Pe}\p{Pf}"'*_`]*+ \s++ (?=\S)
+    | [。！？｡‼⁇]++ [\p{Pe}\p{Pf}]*+ \s*+ (?=\S)
+    | (?:\r\n?|\n)[ \t]*+(?:\r\n?|\n)\s*+
+    """
+)
+_ABBREVIATION: Final = regex.compile(
+    r"(?<![\p{L}\p{N}])(?:\p{L}|\p{L}\.\p{L}|mr|mrs|ms|dr|prof|st|vs|etc|cf|al|no|nos|fig|figs|eq|eqs"
+    r"|sec|vol|pp?|ed|eds|jr|sr|approx|dept|est|bzw|ca|usw|nr|abb|vgl)$",
+    regex.IGNORECASE,
+)
+_ABBREVIATION_REACH: Final = 8
+_CLUSTER_REACH: Final = 64
+_PATTERNS: Final = {
+    Cut.ITEM: regex.compile(r"(?:\r\n?|\n)(?:[ \t\f\v]*+(?:\r\n?|\n))++"),
+    Cut.LINE: regex.compile(r"(?:\r\n?|\n)(?:[ \t\f\v]*+(?:\r\n?|\n))*+"),
+    Cut.CLAUSE: regex.compile(r"[,;:]\s++|[—–]\s*+|[，、；：､]|\p{Pe}\s++"),
+    Cut.WORD: regex.compile(r"(?<=\S)\s++(?=\S)"),
+    Cut.CLUSTER: regex.compile(r"\X"),
+}
+_CLUSTERS: Final = regex.compile(
+    r"[\p{M}\p{Grapheme_Cluster_Break=Prepend}\u200D\u1100-\u11FF\uA960-\uA97F\uD7B0-\uD7FF"
+    r"\U0001F1E6-\U0001F1FF\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F\uFF9E\uFF9F\r]"
+)
+
+
+def bounds(text: str, start: int, end: int, cut: Cut) -> Positions:
+    """Places inside ``text[start:end]`` where a piece may start, with both ends, growing."""
+    found = np.fromiter(_inside(text, start, end, cut), dtype=np.int64)
+    inner = found[(found > start) & (found < end)]
+    return np.concatenate(([start], inner, [end]))
+
+
+def _inside(text: str, start: int, end: int, cut: Cut) -> Iterator[int]:
+    if cut is Cut.POINT or (cut is Cut.CLUSTER and _CLUSTERS.search(text, start, end) is None):
+        return iter(range(start + 1, end))
+    if cut is Cut.SENTENCE:
+        return _sentences(text, start, end)
+    return (match.end() for match in _PATTERNS[cut].finditer(text, start, end))
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[int]:
+    """Sentence starts; a full stop after an abbreviation or an initial ends nothing."""
+    for match in _SENTENCE_END.finditer(text, start, end):
+        stop = match.start()
+        if text[stop] == "." and text[stop + 1] != ".":
+            reach = max(start, stop - _ABBREVIATION_REACH)
+            if _ABBREVIATION.search(text, reach, stop):
+                continue
+        yield match.end()
+
+
+def cluster_floor(text: str, position: int) -> int:
+    """The start of the grapheme cluster that ``position`` lies in; itself between clusters.
+
+    A cluster of more than some dozen code points is no cluster that anybody reads, and is cut.
+    """
+    if not 0 < position < len(text) or text[position - 1].isspace() or text[position].isspace():
+        return position
+    reach = max(0, position - _CLUSTER_REACH)
+    for match in _PATTERNS[Cut.CLUSTER].finditer(text, reach, min(len(text), position + 1)):
+        if match.start() <= position < match.end():
+            return match.start() if match.start() > reach else position
+    return position
