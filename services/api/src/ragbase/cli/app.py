@@ -46,10 +46,10 @@ def ragbase(
 
     [bold]First steps[/bold]
 
-      ragbase up                            start everything on http://127.0.0.1:5050
-      ragbase ingest docs/                  store a folder of .md and .txt
-      ragbase search "where do ships moor"  ask
-      ragbase eval builtin                  measure keyword, semantic and hybrid
+      ragbase up                     start it all on http://127.0.0.1:5050
+      ragbase ingest docs/           store a folder of .md and .txt
+      ragbase search "your question" ask
+      ragbase eval builtin           measure keyword, semantic and hybrid
 
     Exit codes: 0 all went well, 1 something failed, 2 wrong arguments or settings.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +42,10 @@ class Format(StrEnum):
 @exits
 def bench(
     dataset: Annotated[
-        str, typer.Argument(help="Whose queries to send: `builtin` or a dataset's folder.")
+        str,
+        typer.Argument(
+            metavar="[DATASET]", help="Whose queries to send: `builtin` or a dataset's folder."
+        ),
     ] = "builtin",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -83,9 +85,9 @@ def bench(
         Path | None, typer.Option("--out", "-o", help="Write to this file (JSON for a table).")
     ] = None,
 ) -> None:
-    """Time search: p50, p95, p99, queries per second and the server's stages.
+    """Measure latency and throughput of search.
 
-    Each caller keeps its connection and waits for its answer before it asks again. The row
+    Prints p50, p95, p99, queries per second and the server's stages. Each caller keeps its connection and waits for its answer before it asks again. The row
     `floor` is `GET /health/live` with the same client: what HTTP alone costs here. Calls that
     fail are left out of the times and counted, and the exit code is then 1.
 
@@ -95,6 +97,8 @@ def bench(
       ragbase bench --collection wiki --mode hybrid --concurrency 1 --concurrency 16 -n 1000
       ragbase bench --format prometheus --out bench.prom
     """
+    import asyncio
+
     from ragbase.evaluation.builtin import open_dataset
     from ragbase.evaluation.session import Plan
 

@@ -147,11 +147,11 @@ def _schema(status: str, dialect: str | None) -> Check:
 
 
 async def _model(settings: Settings) -> Check:
-    from ragbase.factory import make_embedder
+    from ragbase.clients.select import open_embedder
 
     where = "in this process" if settings.engine == "onnx" else settings.embedding_url
     try:
-        embedder = await make_embedder(settings)
+        embedder = await open_embedder(settings)
         try:
             info = await embedder.info()
         finally:

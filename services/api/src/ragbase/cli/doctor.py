@@ -26,9 +26,9 @@ def doctor(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check this machine and its settings: what works, what does not, and what to do about it.
+    """Check this machine and its settings.
 
-    Looks at Python, the state folder, disk space, Postgres (version, pgvector, pg_search, schema),
+    Says what works, what does not, and what to do about it. Looks at Python, the state folder, disk space, Postgres (version, pgvector, pg_search, schema),
     the embedding model and the port. Changes nothing. Exit code 1 if something would keep RagBase
     from running.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from enum import StrEnum
 from pathlib import Path
@@ -37,6 +36,7 @@ def evaluate(
     dataset: Annotated[
         str,
         typer.Argument(
+            metavar="DATASET",
             help="`builtin`, or a folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
             show_default=False,
         ),
@@ -70,9 +70,9 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ingest a judged dataset, ask its queries in every mode, and score the answers.
+    """Measure quality on a judged dataset, mode by mode.
 
-    All goes through HTTP, as your application would. Keyword, semantic and hybrid search are
+    Ingests the corpus, asks the queries and scores the answers. All goes through HTTP, as your application would. Keyword, semantic and hybrid search are
     compared without reranker and graph; where the server has a reranker, hybrid with it joins.
     A document counts at the rank of its best chunk among 50. The corpus goes into a scratch
     collection that is deleted afterwards. Measures are those of ir-measures; All@10 is the share
@@ -85,6 +85,8 @@ def evaluate(
       ragbase eval builtin --fusion '{"method": "rrf", "k": 20}'
       ragbase eval data/cranfield --collection cranfield     # ingest once, evaluate often
     """
+    import asyncio
+
     from ragbase.cli.console import print_json
     from ragbase.evaluation.builtin import open_dataset
     from ragbase.evaluation.report import evaluation_json

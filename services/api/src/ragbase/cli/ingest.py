@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +32,9 @@ def ingest(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Files or folders: .txt, .md, .markdown, or .jsonl corpora.", show_default=False
+            help="Files or folders: .txt, .md, .markdown, or .jsonl corpora.",
+            metavar="PATH...",
+            show_default=False,
         ),
     ],
     url: Url = DEFAULT_URL,
@@ -51,7 +52,7 @@ def ingest(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store files and folders; running it again sends nothing that has not changed.
+    """Store files and folders; unchanged ones cost nothing.
 
     A document's id is its path below the folder given (or a line's `_id` in a .jsonl corpus),
     its title the first heading or the file name. An ingest that was cut short is resumed by
@@ -65,6 +66,8 @@ def ingest(
       ragbase ingest corpus.jsonl --collection papers
       ragbase ingest . --glob 'guides/**' --glob '*.rst' --dry-run
     """
+    import asyncio
+
     from ragbase.cli.files import find
 
     warnings: list[tuple[str, str]] = []

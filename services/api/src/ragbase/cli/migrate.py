@@ -15,7 +15,7 @@ __all__ = ["migrate", "required_database"]
 
 @exits
 def migrate(as_json: AsJson = False) -> None:
-    """Create or update the tables in the database of DATABASE_URL.
+    """Create or update the tables of DATABASE_URL.
 
     Safe to run at every start and from several places at once: one run works, the others wait
     and find nothing to do. A database of the original rag-base is adopted, its rows and ids kept.

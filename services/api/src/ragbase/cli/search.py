@@ -26,7 +26,9 @@ class SearchMode(StrEnum):
 
 @exits
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
+    ],
     url: Url = DEFAULT_URL,
     api_key: ApiKey = None,
     collection: CollectionName = None,
@@ -43,7 +45,7 @@ def search(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search, and show which arm found what, with the words that matched.
+    """Search, and show what was found by which arm.
 
     [bold]Examples[/bold]
 

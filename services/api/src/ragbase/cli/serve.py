@@ -21,9 +21,10 @@ def serve(
         typer.Option("--port", "-p", min=0, max=65535, help="Port; else RAGBASE_PORT (8000)."),
     ] = None,
 ) -> None:
-    """Serve the API from settings; DATABASE_URL must be set and migrated.
+    """Serve the API on the Postgres of DATABASE_URL.
 
-    This is what containers run. The schema is not touched: run `ragbase migrate` first.
+    This is what containers run; all else comes from settings too (`ragbase settings`). The schema
+    is not touched: run `ragbase migrate` first.
     SIGTERM and Ctrl-C let requests under way finish.
 
     [bold]Examples[/bold]
@@ -32,8 +33,6 @@ def serve(
       DATABASE_URL_FILE=/run/secrets/database RAGBASE_LOG_FORMAT=json ragbase serve
     """
     from ragbase.cli.migrate import required_database
-    from ragbase.cli.ports import claim, url_of
-    from ragbase.cli.server import run_api
     from ragbase.settings import Settings
     from ragbase.telemetry.logs import configure_logging, get_logger
 
@@ -41,8 +40,12 @@ def serve(
     settings = Settings().model_copy(
         update={name: value for name, value in given.items() if value is not None}
     )
-    configure_logging(settings.log_level, settings.log_format)
     required_database(settings)
+
+    from ragbase.cli.ports import claim, url_of
+    from ragbase.cli.server import run_api
+
+    configure_logging(settings.log_level, settings.log_format)
     listener = claim(settings.host, settings.port)
     with listener:
         run_api(

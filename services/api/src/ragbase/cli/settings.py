@@ -20,7 +20,7 @@ def settings(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     env: Annotated[bool, typer.Option("--env", help="Print a commented .env.example.")] = False,
 ) -> None:
-    """List all settings: name, default, meaning, and whether it is a secret.
+    """List all settings, with default and meaning.
 
     Settings are environment variables. Each may come as NAME_FILE instead, the path of a file
     that holds the value.

@@ -38,9 +38,9 @@ def up(
         typer.Option("--home", help="Folder for all state; else RAGBASE_HOME, .ragbase."),
     ] = None,
 ) -> None:
-    """Start everything: a Postgres of its own, the schema, the model and the API.
+    """Start everything: Postgres, schema, model and API.
 
-    Listens on http://127.0.0.1:5050 and keeps its state in .ragbase/, so the next start finds
+    Brings a Postgres of its own, listens on http://127.0.0.1:5050 and keeps its state in .ragbase/, so the next start finds
     your documents again. Ctrl-C stops it all. No container, no GPU, no network needed. With
     DATABASE_URL set, that Postgres is used (and migrated) instead of one of its own.
 

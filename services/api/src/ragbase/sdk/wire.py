@@ -62,7 +62,9 @@ def error_of(response: httpx.Response) -> ApiError:
     body = _json_object(response)
     detail = body.get("detail")
     return ApiError(
-        _message(detail) or f"{response.status_code} {response.reason_phrase}".strip(),
+        _message(detail)
+        or _reason(body)
+        or f"{response.status_code} {response.reason_phrase}".strip(),
         status=response.status_code,
         code=str(body.get("code") or f"http_{response.status_code}"),
         request_id=response.headers.get("X-Request-ID"),
@@ -94,6 +96,12 @@ def _message(detail: object) -> str:
     if isinstance(detail, list):
         return "; ".join(_field_message(item) for item in detail if isinstance(item, dict))
     return detail if isinstance(detail, str) else ""
+
+
+def _reason(body: dict[str, Any]) -> str:
+    """What `/health/ready` says instead of a detail."""
+    reason = body.get("reason")
+    return reason if isinstance(reason, str) else ""
 
 
 def _field_message(item: dict[str, Any]) -> str:

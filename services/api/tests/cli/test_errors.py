@@ -1,0 +1,59 @@
+"""How commands end."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from ragbase.cli.errors import CliError, UsageError, guarded
+from ragbase.errors import ConfigurationError, DatabaseUnavailableError, InvalidInputError
+from ragbase.sdk import ApiError, ConnectionFailedError, TimedOutError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (CliError("broken", "mend it"), 1, ["✗ broken", "→ mend it"]),
+        (UsageError("wrong"), 2, ["✗ wrong"]),
+        (ConfigurationError("bad setting"), 2, ["✗ bad setting", "ragbase doctor"]),
+        (InvalidInputError("bad file"), 2, ["✗ bad file"]),
+        (DatabaseUnavailableError("no database"), 1, ["✗ no database"]),
+        (ConnectionFailedError("nothing answers"), 1, ["✗ nothing answers", "ragbase up"]),
+        (TimedOutError("too slow"), 1, ["✗ too slow", "Try again"]),
+        (
+            ApiError("failed", status=500, code="internal_error", request_id="r9"),
+            1,
+            ["✗ failed (500 internal_error)", "request id r9"],
+        ),
+        (ApiError("no key", status=401, code="unauthorized"), 1, ["RAGBASE_API_KEY"]),
+        (KeyboardInterrupt(), 130, ["Interrupted"]),
+        (BrokenPipeError(), 0, []),
+    ],
+)
+def test_expected_errors_are_a_line_and_a_code(
+    error: BaseException,
+    code: int,
+    said: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragbase.cli.errors._close_stdout", lambda: None)
+    with pytest.raises(typer.Exit) as ended, guarded():
+        raise error
+    assert ended.value.exit_code == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert all(words in printed.err for words in said), printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_long_messages_are_not_broken_across_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), guarded():
+        raise CliError("word " * 60 + "[bold]not markup[/bold]")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("[bold]not markup[/bold]")
+
+
+def test_bugs_keep_their_traceback() -> None:
+    with pytest.raises(ZeroDivisionError), guarded():
+        _ = 1 / 0
