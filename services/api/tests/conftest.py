@@ -6,11 +6,15 @@ allowed to create databases).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import socket
 import tempfile
+import threading
+import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +22,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 import pytest_asyncio
+import uvicorn
+from fastapi import FastAPI
 
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.storage.migrations import migrate
@@ -99,3 +105,43 @@ async def connection(db: Database) -> AsyncIterator[Connection]:
     """One connection of `db`, not in a transaction."""
     async with db.acquire() as connection:
         yield connection
+
+
+Serve = Callable[[FastAPI], str]
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Serve]:
+    """Puts an app on a free port, in a thread with a loop of its own; gives its URL."""
+    running: list[tuple[uvicorn.Server, threading.Thread, socket.socket]] = []
+
+    def start(app: FastAPI) -> str:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        running.append((server, thread, listener))
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        assert server.started, "the app did not start; see its log"
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for server, thread, listener in running:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def api_url(server_url: str, template: str, serve: Serve) -> AsyncIterator[str]:
+    """URL of the real API with the default model, on a database that the tests of a run share.
+
+    Tests keep apart by collections of their own.
+    """
+    from ragbase.main import create_app
+    from ragbase.settings import Settings
+
+    async with temporary_database(server_url, f"TEMPLATE {template} STRATEGY file_copy") as url:
+        app = create_app(Settings(database_url=url, pool_min=0))  # type: ignore[arg-type]
+        yield await asyncio.to_thread(serve, app)
