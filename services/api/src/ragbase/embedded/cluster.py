@@ -87,11 +87,11 @@ def _run_initdb(
         secret = password_file(data_dir)
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_urlsafe(24), encoding="ascii")
-        # initdb opens the file as the server's user, who may not read it: it gets it as stdin.
-        command.append("--pwfile=/dev/stdin")
+        account.give(secret)  # initdb reads it as the server's user
+        command.append(f"--pwfile={secret}")
     answer = subprocess.run(  # noqa: S603 - a program of the installed wheel
         command,
-        input=password_file(data_dir).read_text(encoding="ascii") if password else "",
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         cwd="/",

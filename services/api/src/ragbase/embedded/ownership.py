@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,7 @@ from ragbase.errors import ConfigurationError
 __all__ = ["FolderLock", "Postmaster", "read_postmaster", "stop_leftover"]
 
 SOCKET_PREFIX = "ragbase-"
+LOCK_PATIENCE_S = 1.0
 
 
 class FolderLock:
@@ -27,18 +29,22 @@ class FolderLock:
         self.file: IO[str] | None = None
 
     def acquire(self) -> None:
-        """Take the lock or raise `ConfigurationError` naming the process that holds it."""
+        """Take the lock or raise `ConfigurationError` naming the process that holds it.
+
+        A holder that was just killed gets a moment to vanish.
+        """
         file = self.path.open("a+", encoding="ascii")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while not _locked(file) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if not _locked(file):
             file.seek(0)
             holder = file.read().strip()
             file.close()
             raise ConfigurationError(
                 f"Another RagBase (process {holder or 'unknown'}) uses the state folder "
                 f"{self.path.parent}. Stop it first, or set RAGBASE_HOME to another folder."
-            ) from None
+            )
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -49,6 +55,14 @@ class FolderLock:
         if self.file is not None:
             self.file.close()
             self.file = None
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

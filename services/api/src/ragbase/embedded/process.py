@@ -11,6 +11,7 @@ from ragbase.embedded.account import Account
 __all__ = ["spawn", "stop"]
 
 SUPERVISOR = """
+socket_dir=$1; shift
 exec 3<&0 </dev/null
 "$@" 3<&- & server=$!
 (read -r _ <&3; kill -INT $server) & watch=$!
@@ -18,9 +19,10 @@ exec 3<&-
 trap '' HUP INT TERM
 wait $server; code=$?
 kill -KILL $watch 2>/dev/null
+[ -z "$socket_dir" ] || rmdir "$socket_dir" 2>/dev/null
 exit $code
 """
-"""Waits for the server and passes on its exit status. When standard input closes - because we
+"""Waits for the server, clears its socket folder and passes on its exit status. When standard input closes - because we
 asked for a stop, or because we died in whatever way - the server gets SIGINT, its fast shutdown.
 A parent-death signal would not do: Linux ties it to the thread that forked, not to the process."""
 
@@ -31,12 +33,21 @@ def spawn(
     account: Account,
     environment: Mapping[str, str],
     log: Path,
+    socket_dir: Path | None,
 ) -> subprocess.Popen[bytes]:
     """Start ``program`` under the supervisor, its output appended to ``log``."""
     log.touch(mode=0o600)
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - a program of the installed wheel
-            ["/bin/sh", "-c", SUPERVISOR, "ragbase-postgres", str(program), *arguments],
+            [
+                "/bin/sh",
+                "-c",
+                SUPERVISOR,
+                "ragbase-postgres",
+                str(socket_dir or ""),
+                str(program),
+                *arguments,
+            ],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,

@@ -173,6 +173,7 @@ class EmbeddedPostgres:
             account,
             _environment(),
             self.log_file,
+            self._socket_dir,
         )
 
     def _prepare_folder(self, binaries: Binaries, account: Account) -> None:
