@@ -10,7 +10,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["print_json", "progress_bars", "stderr", "stdout", "write"]
+__all__ = ["print_json", "printable", "progress_bars", "stderr", "stdout", "write"]
+
+
+_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
+
+
+def printable(text: str) -> str:
+    """``text`` with a blank for each control character, so that offsets hold.
+
+    Documents come from anywhere, and an escape sequence in one could rewrite the terminal.
+    """
+    return text.translate(_CONTROLS)
 
 
 def stdout() -> Console:

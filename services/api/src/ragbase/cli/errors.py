@@ -120,9 +120,9 @@ def _settings_message(error: object) -> str:
 def _fail(error: CliError) -> NoReturn:
     from rich.text import Text
 
-    from ragbase.cli.console import stderr
+    from ragbase.cli.console import printable, stderr
 
-    line = Text("✗ ", style="bold red").append(error.message, style="red")
+    line = Text("✗ ", style="bold red").append(printable(error.message), style="red")
     stderr().print(line, soft_wrap=True)
     if error.hint:
         stderr().print(Text("  → " + error.hint, style="dim"), soft_wrap=True)

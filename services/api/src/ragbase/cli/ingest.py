@@ -166,9 +166,11 @@ def _show_tally(tally: Tally, collection: str, seconds: float, *, as_json: bool)
 def _list(console: Console, mark: str, style: str, items: list[Failure]) -> None:
     from rich.text import Text
 
+    from ragbase.cli.console import printable
+
     for item in items[:LISTED_MAX]:
-        line = Text(f"  {mark} ", style=style).append(item.name, style="bold")
-        console.print(line.append(f"  {item.reason}", style="default"), soft_wrap=True)
+        line = Text(f"  {mark} ", style=style).append(printable(item.name), style="bold")
+        console.print(line.append(f"  {printable(item.reason)}", style="default"), soft_wrap=True)
     if len(items) > LISTED_MAX:
         console.print(f"  … and {len(items) - LISTED_MAX:,} more (--json lists all)", style="dim")
 

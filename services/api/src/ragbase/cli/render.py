@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from ragbase.cli.console import printable
 from ragbase.models.search import Highlight, SearchResponse, SearchRow, Timings
 
 __all__ = ["excerpt", "render_answer"]
@@ -21,7 +22,7 @@ ARM_STYLES = {"semantic": "magenta", "keyword": "blue", "graph": "yellow"}
 def render_answer(console: Console, answer: SearchResponse, mode: str) -> None:
     """Rows with rank, score, arms and an excerpt; below them what ran and how long it took."""
     for warning in answer.warnings:
-        console.print(Text(f"! {warning.message} ({warning.code})", style="yellow"))
+        console.print(Text(f"! {printable(warning.message)} ({warning.code})", style="yellow"))
     for rank, row in enumerate(answer.results, start=1):
         console.print(_head(rank, row, answer.score_kind))
         console.print(Padding(excerpt(row.content, row.highlights), (0, 4, 0, 4)))
@@ -36,15 +37,11 @@ def excerpt(content: str, highlights: Sequence[Highlight]) -> Text:
     first = highlights[0].start if highlights and len(content) > EXCERPT_CHARS else 0
     start = 0 if first <= LEAD_CHARS else _word_start(content, first - LEAD_CHARS)
     end = min(len(content), start + EXCERPT_CHARS)
-    text = Text(content[start:end].translate(_BLANKS))
+    text = Text(printable(content[start:end]))
     for highlight in highlights:
         text.stylize("bold yellow", max(highlight.start - start, 0), max(highlight.end - start, 0))
     text.rstrip()
     return Text("… " if start else "").append(text).append(" …" if end < len(content) else "")
-
-
-_BLANKS = {ord(sign): " " for sign in "\n\r\t\v\f"}
-"""One blank for one character: offsets of matches still hold."""
 
 
 def _word_start(content: str, position: int) -> int:
@@ -54,12 +51,12 @@ def _word_start(content: str, position: int) -> int:
 
 def _head(rank: int, row: SearchRow, kind: str) -> Text:
     head = Text(f"{rank:>2}  ", style="dim")
-    head.append(row.document_title, style="bold cyan")
+    head.append(printable(row.document_title), style="bold cyan")
     head.append(f"  {row.score:.4g}", style="green").append(f" {kind}", style="dim")
     for arm in row.sources:
         head.append(f"  {arm}", style=ARM_STYLES[arm])
     name = row.external_id or f"document {row.document_id}"
-    return head.append(f"\n    {name} · chunk {row.chunk_index}", style="dim")
+    return head.append(f"\n    {printable(name)} · chunk {row.chunk_index}", style="dim")
 
 
 def _explained(row: SearchRow) -> Text:
