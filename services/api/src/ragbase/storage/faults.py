@@ -14,7 +14,7 @@ import asyncpg
 
 from ragbase.errors import ConfigurationError, DatabaseUnavailableError, DeadlineExceededError
 
-__all__ = ["converted_faults", "is_misconfigured"]
+__all__ = ["converted_faults"]
 
 _GONE = (
     asyncpg.PostgresConnectionError,
@@ -37,11 +37,6 @@ _MISCONFIGURED = (
 )
 
 
-def is_misconfigured(error: BaseException) -> bool:
-    """Whether waiting cannot help: wrong address, user, password or database."""
-    return isinstance(error, _MISCONFIGURED)
-
-
 @contextmanager
 def converted_faults() -> Iterator[None]:
     """Raise our errors for the driver's, keeping the driver's as cause."""
@@ -53,6 +48,9 @@ def converted_faults() -> Iterator[None]:
         raise DeadlineExceededError("The database took too long.") from error
     except _GONE as error:
         raise DatabaseUnavailableError("The database is not available.") from error
+    except asyncpg.InternalClientError as error:
+        # The server's farewell was read, the end of the connection not yet.
+        raise DatabaseUnavailableError("The database connection was lost.") from error
     except asyncpg.InterfaceError as error:
         if not _connection_lost(error):
             raise

@@ -36,15 +36,20 @@ async def choose_dialect(
     """The keyword dialect to set up: ``choice``, or for ``auto`` the one that is there already,
     else ``paradedb`` where pg_search can be had, else ``native``.
     """
+    available = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_search')"
+    )
+    if choice == "paradedb" and not available:
+        raise ConfigurationError(
+            "RAGBASE_LEXICAL=paradedb needs the extension pg_search, which this Postgres server "
+            "does not have. Use the ParadeDB image, or RAGBASE_LEXICAL=native."
+        )
     if choice != "auto":
         return choice
     applied = applied_dialects(revisions)
     if applied:
         return applied[0]
-    found = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_search')"
-    )
-    return "paradedb" if found else "native"
+    return "paradedb" if available else "native"
 
 
 async def _ensure_pgvector(connection: asyncpg.Connection) -> None:
