@@ -99,7 +99,7 @@ def _api_hint(status: int, code: str, request_id: str | None) -> str:
     if status == 403:
         return "This key may not do that; use one with the right scope."
     if code == "collection_not_found":
-        return "`ragbase search … --collection NAME` needs a collection that exists."
+        return "`ragbase ingest PATH --collection NAME --create` makes one."
     if status >= 500 and request_id:
         return f"The server's log has it under request id {request_id}."
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragbase.cli.files import Found
+    from ragbase.sdk import AsyncClient
     from ragbase.sdk.upload import Failure, Tally
 
 __all__ = ["ingest"]
@@ -40,6 +42,13 @@ def ingest(
     url: Url = DEFAULT_URL,
     api_key: ApiKey = None,
     collection: CollectionName = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the collection where it does not exist yet.")
+    ] = False,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", help="Language of a collection made by --create."),
+    ] = None,
     glob: Annotated[
         list[str] | None,
         typer.Option("--glob", "-g", help="Take only files like this; may be repeated."),
@@ -62,8 +71,8 @@ def ingest(
     [bold]Examples[/bold]
 
       ragbase ingest docs/
-      ragbase ingest handbook/ notes.txt --collection wiki --jobs 8
-      ragbase ingest corpus.jsonl --collection papers
+      ragbase ingest handbook/ notes.txt --collection wiki --create --jobs 8
+      ragbase ingest corpus.jsonl --collection papers --create --language german
       ragbase ingest . --glob 'guides/**' --glob '*.rst' --dry-run
     """
     import asyncio
@@ -85,21 +94,27 @@ def ingest(
     if dry_run:
         _show_plan(found, warnings, as_json=as_json)
         return
+    target = _Target(url, api_key, collection, language, create=create)
     started = time.monotonic()
-    tally = asyncio.run(_send(found, warnings, url, api_key, collection, jobs))
+    tally = asyncio.run(_send(found, warnings, target, jobs))
+    seconds = time.monotonic() - started
     tally.warnings[:0] = _as_failures(warnings)
-    _show_tally(tally, collection or "default", time.monotonic() - started, as_json=as_json)
+    _show_tally(tally, collection or "default", seconds, as_json=as_json)
     if tally.failures:
         raise typer.Exit(EXIT_FAILED)
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    url: str
+    api_key: str | None
+    collection: str | None
+    language: str | None
+    create: bool
+
+
 async def _send(
-    found: list[Found],
-    warnings: list[tuple[str, str]],
-    url: str,
-    api_key: str | None,
-    collection: str | None,
-    jobs: int,
+    found: list[Found], warnings: list[tuple[str, str]], target: _Target, jobs: int
 ) -> Tally:
     from ragbase.cli.console import progress_bars
     from ragbase.cli.files import sources
@@ -111,10 +126,28 @@ async def _send(
         bars.update(bar, completed=tally.done, description=f"Ingesting{failed}")
 
     waiting = sources(found, warn=lambda name, reason: warnings.append((name, reason)))
-    async with AsyncClient(url, api_key, timeout=TIMEOUT_S, retries=RETRIES) as client:
+    async with AsyncClient(
+        target.url, target.api_key, timeout=TIMEOUT_S, retries=RETRIES
+    ) as client:
+        if target.create and target.collection is not None:
+            await _ensure_collection(client, target.collection, target.language)
         with progress_bars() as bars:
             bar = bars.add_task("Ingesting", total=len(waiting))
-            return await upload(client, waiting, collection=collection, jobs=jobs, on_done=show)
+            return await upload(
+                client, waiting, collection=target.collection, jobs=jobs, on_done=show
+            )
+
+
+async def _ensure_collection(client: AsyncClient, name: str, language: str | None) -> None:
+    """Make the collection; one that is there stays as it is."""
+    from ragbase.sdk import ApiError, CollectionOptions
+
+    options: CollectionOptions = {} if language is None else {"language": language}
+    try:
+        await client.collections.create(name, **options)
+    except ApiError as error:
+        if error.status != 409:
+            raise
 
 
 def _show_plan(found: list[Found], warnings: list[tuple[str, str]], *, as_json: bool) -> None:
@@ -133,8 +166,6 @@ def _show_plan(found: list[Found], warnings: list[tuple[str, str]], *, as_json: 
 
 
 def _show_tally(tally: Tally, collection: str, seconds: float, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from ragbase.cli.console import print_json, stderr, stdout
 
     if as_json:

@@ -36,7 +36,7 @@ def excerpt(content: str, highlights: Sequence[Highlight]) -> Text:
     """The part of a chunk around its first match, on few lines, matches in bold."""
     first = highlights[0].start if highlights and len(content) > EXCERPT_CHARS else 0
     start = 0 if first <= LEAD_CHARS else _word_start(content, first - LEAD_CHARS)
-    end = min(len(content), start + EXCERPT_CHARS)
+    end = _word_end(content, start + EXCERPT_CHARS)
     text = Text(printable(content[start:end]))
     for highlight in highlights:
         text.stylize("bold yellow", max(highlight.start - start, 0), max(highlight.end - start, 0))
@@ -47,6 +47,13 @@ def excerpt(content: str, highlights: Sequence[Highlight]) -> Text:
 def _word_start(content: str, position: int) -> int:
     blank = content.find(" ", position, position + LEAD_CHARS // 2)
     return position if blank < 0 else blank + 1
+
+
+def _word_end(content: str, position: int) -> int:
+    if position >= len(content):
+        return len(content)
+    blank = content.rfind(" ", position - LEAD_CHARS // 2, position)
+    return position if blank < 0 else blank
 
 
 def _head(rank: int, row: SearchRow, kind: str) -> Text:

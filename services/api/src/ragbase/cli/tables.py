@@ -42,7 +42,8 @@ def show_evaluation(console: Console, evaluation: Evaluation) -> None:
 
 def show_load(console: Console, results: Sequence[LoadResult]) -> None:
     """One row a mode and number of callers; stage times at the median."""
-    stages = list(dict.fromkeys(stage for result in results for stage in result.stages))
+    ran = (name for result in results for name, time in result.stages.items() if time.p99)
+    stages = list(dict.fromkeys(ran))
     table = _table("Latency in ms, seen from the client; stages are the server's p50")
     for name in ("mode", "callers", "p50", "p95", "p99", "QPS", "failed"):
         table.add_column(name, justify="left" if name == "mode" else "right")
@@ -151,4 +152,5 @@ def _score(value: float, *, best: bool) -> Text:
 
 
 def _stage(result: LoadResult, stage: str) -> str:
-    return f"{result.stages[stage].p50:.1f}" if stage in result.stages else ""
+    time = result.stages.get(stage)
+    return f"{time.p50:.1f}" if time is not None and time.p99 else ""

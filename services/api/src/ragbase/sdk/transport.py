@@ -21,6 +21,7 @@ CONNECTIONS_MAX = 256
 
 def client_arguments(url: str, api_key: str | None, timeout: float) -> dict[str, Any]:
     """Arguments of `httpx.Client` and `httpx.AsyncClient`. Raises `ConnectionFailedError`."""
+    base_url = _base_url(url)
     headers = {
         "User-Agent": f"ragbase-sdk/{__version__}",
         "Accept": "application/json",
@@ -29,13 +30,15 @@ def client_arguments(url: str, api_key: str | None, timeout: float) -> dict[str,
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     return {
-        "base_url": _base_url(url),
+        "base_url": base_url,
         "headers": headers,
         "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
         "limits": httpx.Limits(
             max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX
         ),
-        "trust_env": not is_loopback(httpx.URL(url)),
+        "trust_env": not is_loopback(base_url),
+        # Without TLS nobody checks certificates, and loading them takes as long as ten searches.
+        "verify": base_url.scheme == "https",
     }
 
 

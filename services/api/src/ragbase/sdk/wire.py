@@ -107,7 +107,8 @@ def _reason(body: dict[str, Any]) -> str:
 def _field_message(item: dict[str, Any]) -> str:
     place = item.get("loc", ())  # starts with where it was found: body, query or path
     name = ".".join(str(part) for part in (place[1:] or place))
-    return f"{name}: {item.get('msg', 'invalid')}"
+    message = str(item.get("msg", "invalid"))
+    return message if message.startswith(f"{name}:") else f"{name}: {message}"
 
 
 def _seconds(value: str | None) -> float | None:
