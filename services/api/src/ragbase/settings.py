@@ -31,7 +31,21 @@ def _env(*names: str) -> AliasChoices:
     return AliasChoices(*names)
 
 
-class _FileSource(EnvSettingsSource):
+class _EnvSource(EnvSettingsSource):
+    """Reads a setting under its own names only.
+
+    pydantic-settings would read the field's name too, so that every shell's ``HOME``, and many a
+    platform's ``HOST`` and ``PORT``, would become ours.
+    """
+
+    def _extract_field_info(
+        self, field: Any, field_name: str, *args: Any, **kwargs: Any
+    ) -> list[tuple[str, str, bool]]:
+        found = super()._extract_field_info(field, field_name, *args, **kwargs)
+        return [info for info in found if info[0] != field_name]
+
+
+class _FileSource(_EnvSource):
     """Reads ``<NAME>_FILE`` where ``<NAME>`` is unset: how Kubernetes and Docker mount secrets."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
@@ -290,4 +304,4 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments win over the environment, which wins over ``<NAME>_FILE``."""
-        return init_settings, env_settings, _FileSource(settings_cls)
+        return init_settings, _EnvSource(settings_cls), _FileSource(settings_cls)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from ragbase.cli.app import app
@@ -62,3 +64,25 @@ def test_one_form_at_a_time() -> None:
 def test_the_table_names_every_setting() -> None:
     result = runner.invoke(app, ["settings"], env={"COLUMNS": "160"})
     assert all(setting.name in result.stdout for setting in catalogue())
+
+
+def test_settings_are_read_under_the_listed_names_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every shell has a HOME, and many platforms set HOST and PORT."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    usual = Settings()
+    listed = {name for setting in catalogue() for name in (setting.name, *setting.aliases)}
+    for name in {name.upper() for name in Settings.model_fields} - listed:
+        monkeypatch.setenv(name, "77")
+    assert Settings() == usual
+    monkeypatch.setenv("RAGBASE_HOME", "/elsewhere")
+    monkeypatch.setenv("RAGBASE_PORT", "78")
+    assert (str(Settings().home), Settings().port) == ("/elsewhere", 78)
+
+
+def test_settings_may_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = tmp_path / "database"
+    secret.write_text("postgresql://me@localhost/x\n")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("DATABASE_URL_FILE", str(secret))
+    assert Settings().database_url.get_secret_value() == "postgresql://me@localhost/x"
