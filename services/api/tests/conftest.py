@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 import pytest_asyncio
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -142,6 +143,8 @@ async def api_url(server_url: str, template: str, serve: Serve) -> AsyncIterator
     from ragbase.main import create_app
     from ragbase.settings import Settings
 
+    # No log lines on the standard output that tests of commands read.
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     async with temporary_database(server_url, f"TEMPLATE {template} STRATEGY file_copy") as url:
         app = create_app(Settings(database_url=url, pool_min=0))  # type: ignore[arg-type]
         yield await asyncio.to_thread(serve, app)
