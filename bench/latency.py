@@ -1,0 +1,266 @@
+"""What the API adds to its stages: HTTP latency against floors measured in the same run.
+
+Method. An embedded Postgres is filled with resampled chunks (`bench.corpus`), the API is started
+as a process of its own, and one keep-alive client asks. Rounds are interleaved: for each query, in
+a fixed order, (1) ``GET /health/live`` with that same client, (2) the keyword arm's bare SQL and
+(3) the semantic arm's bare SQL, each a prepared statement on one connection, at the depth that the
+API uses, (4) the bare embedding, in this process, with the same model and settings, and (5) each
+route with ``rerank: false, include_graph: false``. Figures are medians over queries × rounds.
+
+    keyword  ≤ SQL + floor + 2 ms
+    semantic ≤ SQL + embedding + floor + 2 ms
+    hybrid   ≤ embedding + slower arm's SQL + floor + 3 ms
+
+Usage: python -m bench.latency --chunks 10000 [--rounds 5] [--out bench/results]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from bench.corpus import ENGLISH, evaldata, load, read_jsonl, read_sources, sample
+from ragbase.clients.embedder import Embedder
+from ragbase.clients.select import open_embedder
+from ragbase.embedded import EmbeddedPostgres
+from ragbase.limits import ARM_DEPTH_DEFAULT
+from ragbase.retrieval.lexical import open_dialect
+from ragbase.retrieval.semantic import SemanticIndex
+from ragbase.settings import Settings
+from ragbase.storage.embedding_models import ensure_model
+from ragbase.storage.migrations import migrate
+from ragbase.storage.pool import Connection, Database
+from ragbase.text.analyse import analyser
+
+SETTINGS = {"shared_buffers": "1GB", "work_mem": "64MB", "maintenance_work_mem": "1GB"}
+ROUTES = {
+    "hybrid": "/v1/search",
+    "semantic": "/v1/search/semantic",
+    "keyword": "/v1/search/keyword",
+}
+ALLOWED_MS = {"hybrid": 3.0, "semantic": 2.0, "keyword": 2.0}
+
+Step = Callable[[], Awaitable[Any]]
+
+
+def read_queries(folder: Path, count: int) -> list[str]:
+    """Real questions of the English sets, spread evenly."""
+    texts = [row["text"] for name in ENGLISH for row in read_jsonl(folder / name / "queries.jsonl")]
+    step = max(1, len(texts) // count)
+    return texts[::step][:count]
+
+
+async def fill(dsn: str, chunks: int, embedder: Embedder, folder: Path) -> None:
+    """Migrate, load, build both indexes, vacuum."""
+    await migrate(dsn, dialect="native")
+    sources = read_sources(folder)
+    base = await embedder.embed_passages([source.text for source in sources[:4000]])
+    corpus = sample(sources, chunks, shares=[1.0], base_vectors=base)
+    info = await embedder.info()
+    async with await Database.open(dsn, write_timeout_s=3600) as database:
+        async with database.acquire() as connection:
+            await connection.execute("SET statement_timeout = 0")
+            row = await connection.fetchrow(
+                "INSERT INTO embedding_models (name, dimension) VALUES ($1, $2) RETURNING id",
+                info.model,
+                info.dimension,
+            )
+            assert row is not None
+            await load(connection, corpus, [1], model_id=row["id"])
+            dialect = await open_dialect(connection, "native")
+            await dialect.rebuild(connection)
+            await ensure_model(connection, info.model, info.dimension)
+            await connection.execute("VACUUM ANALYZE")
+
+
+def start_api(dsn: str) -> tuple[subprocess.Popen[bytes], str]:
+    """The API on a free port, as its users start it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": dsn,
+        "RAGBASE_PORT": str(port),
+        "RAGBASE_LOG_LEVEL": "warning",
+    }
+    process = subprocess.Popen([sys.executable, "-m", "ragbase.cli", "serve"], env=environment)
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{url}/health/ready").status_code == 200:
+                return process, url
+        except httpx.TransportError:
+            time.sleep(0.1)
+    process.terminate()
+    raise TimeoutError("the API did not become ready")
+
+
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process, in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+async def steps_for(
+    query: str,
+    client: httpx.AsyncClient,
+    keyword: Connection,
+    semantic: Connection,
+    embedder: Embedder,
+) -> dict[str, Step]:
+    """The things to time for one query, by name."""
+    dialect = await open_dialect(keyword, "native")
+    info = await embedder.info()
+    index = SemanticIndex(1, info.dimension, 100)
+    vector, _ = await embedder.embed_query(query)
+    terms = analyser("english").query_terms(query)
+
+    async def ask(path: str) -> None:
+        body = {"query": query, "rerank": False, "include_graph": False}
+        answer = await client.post(path, json=body)
+        answer.raise_for_status()
+
+    async def live() -> None:
+        (await client.get("/health/live")).raise_for_status()
+
+    depth = ARM_DEPTH_DEFAULT
+    steps: dict[str, Step] = {
+        "floor": live,
+        "keyword_sql": lambda: dialect.search(keyword, terms, [1], depth=depth),
+        "semantic_sql": lambda: index.search(semantic, vector, [1], depth=depth, min_score=0.0),
+        "embedding": lambda: embedder.embed_query(query),
+    }
+    for mode, path in ROUTES.items():
+        steps[mode] = lambda path=path: ask(path)  # type: ignore[misc]
+    return steps
+
+
+async def measure(
+    dsn: str, url: str, queries: list[str], rounds: int, embedder: Embedder
+) -> dict[str, list[float]]:
+    """Milliseconds by name; the first round warms up and is dropped."""
+    times: dict[str, list[float]] = defaultdict(list)
+    limits = httpx.Limits(max_keepalive_connections=1, max_connections=1)
+    async with (
+        await Database.open(dsn, min_size=2) as database,
+        httpx.AsyncClient(base_url=url, limits=limits, timeout=60) as client,
+        database.acquire() as keyword,
+        database.acquire() as semantic,
+    ):
+        plans = [await steps_for(q, client, keyword, semantic, embedder) for q in queries]
+        for number in range(rounds + 1):
+            for steps in plans:
+                for name, step in steps.items():
+                    started = time.perf_counter()
+                    await step()
+                    if number:
+                        times[name].append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def judge(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    """p50, p95 of every step, and each mode's margin over its floors."""
+    p50 = {name: statistics.median(values) for name, values in times.items()}
+    floors = {
+        "keyword": p50["keyword_sql"] + p50["floor"],
+        "semantic": p50["semantic_sql"] + p50["embedding"] + p50["floor"],
+        "hybrid": p50["embedding"] + max(p50["keyword_sql"], p50["semantic_sql"]) + p50["floor"],
+    }
+    report: dict[str, dict[str, float]] = {}
+    for name, values in times.items():
+        row = {"p50": p50[name], "p95": float(np.percentile(values, 95))}
+        if name in floors:
+            row["floors"] = floors[name]
+            row["added"] = p50[name] - floors[name]
+            row["allowed"] = ALLOWED_MS[name]
+        report[name] = row
+    return report
+
+
+def as_markdown(chunks: int, report: dict[str, dict[str, float]]) -> str:
+    """The report as a table."""
+    lines = [
+        f"### {chunks:,} chunks (ms)",
+        "",
+        "| step | p50 | p95 | sum of floors | added | allowed | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in report.items():
+        cells = f"| {name} | {row['p50']:.2f} | {row['p95']:.2f} |"
+        if "added" in row:
+            verdict = "met" if row["added"] <= row["allowed"] else "MISSED"
+            cells += (
+                f" {row['floors']:.2f} | {row['added']:+.2f} | {row['allowed']:.0f} | {verdict} |"
+            )
+        else:
+            cells += " | | | |"
+        lines.append(cells)
+    return "\n".join(lines)
+
+
+async def bench(chunks: int, rounds: int, queries: int, folder: Path) -> dict[str, Any]:
+    """One size: fill, start, measure, stop."""
+    embedder = await open_embedder(Settings())
+    state = Path(tempfile.mkdtemp(prefix="ragbase-bench-"))
+    state.chmod(0o711)
+    with EmbeddedPostgres(state / "postgres", settings=SETTINGS) as server:
+        await fill(server.dsn, chunks, embedder, folder)
+        process, url = start_api(server.dsn)
+        try:
+            texts = read_queries(folder, queries)
+            times = await measure(server.dsn, url, texts, rounds, embedder)
+            memory = rss_mb(process.pid)
+        finally:
+            process.terminate()
+            process.wait(30)
+    await embedder.aclose()
+    return {"chunks": chunks, "rss_mb": memory, "steps": judge(times)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--chunks", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    folder = evaldata()
+    if folder is None:
+        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
+        return 2
+    results = []
+    for chunks in arguments.chunks:
+        result = asyncio.run(bench(chunks, arguments.rounds, arguments.queries, folder))
+        print(as_markdown(chunks, result["steps"]))
+        print(f"\nAPI resident memory: {result['rss_mb']:.0f} MB\n", flush=True)
+        results.append(result)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "latency.json").write_text(json.dumps(results, indent=1) + "\n")
+    missed = [
+        r for r in results for s in r["steps"].values() if s.get("added", 0) > s.get("allowed", 0)
+    ]
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The API as a caller meets it: real database, real embedder, every middleware."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest_asyncio
+from fastapi import FastAPI
+
+from ragbase.clients.embedder import Embedder
+from ragbase.clients.select import open_embedder
+from ragbase.main import create_app
+from ragbase.settings import Settings
+
+OpenApp = Callable[..., Awaitable[tuple[FastAPI, httpx.AsyncClient]]]
+Create = Callable[..., Awaitable[dict[str, Any]]]
+
+
+@pytest_asyncio.fixture(scope="session")
+async def embedder() -> AsyncIterator[Embedder]:
+    """The default in-process model, loaded once a run."""
+    model = await open_embedder(Settings())
+    yield model
+    await model.aclose()
+
+
+@pytest_asyncio.fixture
+async def open_app(database_url: str, embedder: Embedder) -> AsyncIterator[OpenApp]:
+    """Open an app with these settings; all are closed at the end of the test."""
+    async with AsyncExitStack() as stack:
+
+        async def open_one(
+            *, embedder: Embedder = embedder, base: str = "http://127.0.0.1", **settings: Any
+        ) -> tuple[FastAPI, httpx.AsyncClient]:
+            values = {"database_url": database_url, "pool_min": 0, **settings}
+            app = create_app(Settings(**values), embedder=embedder)
+            await stack.enter_async_context(app.router.lifespan_context(app))
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            client = httpx.AsyncClient(transport=transport, base_url=base)
+            return app, await stack.enter_async_context(client)
+
+        yield open_one
+
+
+@pytest_asyncio.fixture
+async def api(open_app: OpenApp) -> httpx.AsyncClient:
+    """A client of the API with default settings."""
+    _, client = await open_app()
+    return client
+
+
+@pytest_asyncio.fixture
+async def create(api: httpx.AsyncClient) -> Create:
+    """Post a document and return the answer's body."""
+
+    async def post(title: str, content: str, **fields: Any) -> dict[str, Any]:
+        body = {"title": title, "content": content, **fields}
+        answer = await api.post("/v1/documents", json=body)
+        assert answer.status_code in (200, 201), answer.text
+        document: dict[str, Any] = answer.json()
+        return document
+
+    return post
