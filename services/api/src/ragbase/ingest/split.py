@@ -45,7 +45,7 @@ def split(text: str, rules: SplitRules, tokenizer: Tokenizer | None = None) -> l
             span.start,
             span.end,
             span.context.breadcrumb,
-            ruler.units(span.start, span.end),
+            max(1, ruler.units(span.start, span.end)),
             span.context.prefix,
         )
         for span in spans

@@ -7,6 +7,7 @@ without end at grapheme clusters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -107,27 +108,36 @@ class AtomCutter:
         """Indices of ``places`` to cut at: crumbs together, or even windows at the finest levels."""
         units, _ = self.ruler.unit_range(places, places)
         tokens, _ = self.ruler.token_range(places, places)
-        step = room.share(CRUMB)
+        step, extra = room.share(CRUMB), Room(0, 0)
         if level >= Cut.WORD:
-            overlap = self.overlap if level is Cut.WORD else 0
-            step = _even(room, int(units[-1] - units[0]), int(tokens[-1] - tokens[0]), overlap)
+            extra = self._repeated(room, units, tokens) if level is Cut.WORD else extra
+            step = _even(room, extra, int(units[-1] - units[0]), int(tokens[-1] - tokens[0]))
         cuts, last = [0], len(places) - 1
         while cuts[-1] < last:
             here = cuts[-1]
             reach = min(
-                int(units.searchsorted(units[here] + step.units, "right")),
-                int(tokens.searchsorted(tokens[here] + step.tokens, "right")),
+                int(units.searchsorted(units[here] + step.units + extra.units, "right")),
+                int(tokens.searchsorted(tokens[here] + step.tokens + extra.tokens, "right")),
             )
             cuts.append(min(max(here + 1, reach - 1), last))
+            extra = Room(0, 0)  # later windows repeat this much of the one before
         return cuts
 
+    def _repeated(self, room: Room, units: Positions, tokens: Positions) -> Room:
+        """What a window repeats of the one before."""
+        density = float(tokens[-1] - tokens[0]) / max(1, int(units[-1] - units[0]))
+        return Room(
+            min(self.overlap, room.units - 1),
+            min(math.ceil(self.overlap * density), room.tokens // 2),
+        )
 
-def _even(room: Room, units: int, tokens: int, overlap: int) -> Room:
-    """The part of ``room`` that cuts a stretch evenly and leaves space for the overlap."""
-    density = tokens / max(1, units)
-    most = Room(max(1, room.units - overlap), max(1, room.tokens - int(overlap * density) - 1))
-    count = max(-(-units // most.units), -(-tokens // most.tokens), 1)
-    return Room(max(1, -(-units // count)), max(1, -(-tokens // count)))
+
+def _even(room: Room, repeated: Room, units: int, tokens: int) -> Room:
+    """The part of ``room`` that cuts a stretch into even windows, beside what they repeat."""
+    most = Room(max(1, room.units - repeated.units), max(1, room.tokens - repeated.tokens))
+    units, tokens = max(1, units - repeated.units), max(1, tokens - repeated.tokens)
+    count = max(-(-units // most.units), -(-tokens // most.tokens))
+    return Room(-(-units // count), -(-tokens // count))
 
 
 def _trimmed(text: str, start: int, end: int, *, indented: bool) -> tuple[int, int]:

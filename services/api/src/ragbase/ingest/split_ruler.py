@@ -70,8 +70,8 @@ class Ruler:
         self._token_ends: Positions = np.ascontiguousarray(tokens[:, 1])
 
     def units(self, start: int, end: int) -> int:
-        """Units that lie, at least in part, in ``text[start:end]``."""
-        first = self.unit_ends.searchsorted(start, "right")
+        """Units that begin in ``text[start:end]``."""
+        first = self.unit_starts.searchsorted(start, "left")
         return max(0, int(self.unit_starts.searchsorted(end, "left") - first))
 
     def tokens(self, start: int, end: int) -> int:
@@ -85,7 +85,7 @@ class Ruler:
         The length from stretch i to stretch j is then ``last[j] - first[i]``.
         """
         return (
-            np.searchsorted(self.unit_ends, starts, "right"),
+            np.searchsorted(self.unit_starts, starts, "left"),
             np.searchsorted(self.unit_starts, ends, "left"),
         )
 

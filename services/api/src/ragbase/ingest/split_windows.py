@@ -19,15 +19,14 @@ def windows(text: str, ruler: Ruler, room: Room, overlap: int) -> Iterator[tuple
     """Start and end of each window, in order; the last is the first to reach the end."""
     starts, ends = ruler.unit_starts, ruler.unit_ends
     before, after = ruler.token_range(starts, ends)
-    first, count = 0, len(starts)
-    while first < count:
-        fitting = int(after.searchsorted(before[first] + room.tokens, "right"))
-        last = min(max(first + 1, min(first + room.units, fitting)), count)
-        yield (
-            cluster_floor(text, int(starts[first])),
-            cluster_floor(text, int(ends[last - 1])) if last < count else int(ends[-1]),
-        )
-        if last == count:
-            return
+    first, last, count = 0, 0, len(starts)
+    while last < count:
+        reached = last
+        while last <= reached:  # a window that adds nothing repeats less
+            fitting = int(after.searchsorted(before[first] + room.tokens, "right"))
+            last = min(max(first + 1, min(first + room.units, fitting)), count)
+            first += last <= reached
+        start, end = int(starts[first]), int(ends[last - 1])
+        yield cluster_floor(text, start), end if last == count else cluster_floor(text, end)
         taken = last - first
         first = last - (overlap if overlap < taken else overlap * taken // room.units)
