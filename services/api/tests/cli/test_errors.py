@@ -16,6 +16,7 @@ from ragbase.sdk import ApiError, ConnectionFailedError, TimedOutError
         (CliError("broken", "mend it"), 1, ["✗ broken", "→ mend it"]),
         (UsageError("wrong"), 2, ["✗ wrong"]),
         (ConfigurationError("bad setting"), 2, ["✗ bad setting", "ragbase doctor"]),
+        (ConfigurationError("Port taken. Use another."), 2, ["✗ Port taken\n", "→ Use another."]),
         (InvalidInputError("bad file"), 2, ["✗ bad file"]),
         (DatabaseUnavailableError("no database"), 1, ["✗ no database"]),
         (ConnectionFailedError("nothing answers"), 1, ["✗ nothing answers", "ragbase up"]),

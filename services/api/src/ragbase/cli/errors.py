@@ -85,12 +85,18 @@ def _translate(error: Exception) -> CliError | None:
             error.message, "Start the stack with `ragbase up`, or point --url at a running one."
         )
     if isinstance(error, (ConfigurationError, InvalidInputError)):
-        return UsageError(error.message, "`ragbase doctor` checks this machine and its settings.")
+        return UsageError(*_said_and_hint(error.message))
     if isinstance(error, RagBaseError):
-        return CliError(error.message, "`ragbase doctor` shows what is missing.")
+        return CliError(*_said_and_hint(error.message))
     if isinstance(error, ValidationError) and error.title == "Settings":
         return UsageError(_settings_message(error), "`ragbase settings` lists all settings.")
     return None
+
+
+def _said_and_hint(message: str) -> tuple[str, str]:
+    """Our messages say first what is wrong and then what to do."""
+    said, _, hint = message.partition(". ")
+    return (said, hint) if hint else (message, "`ragbase doctor` checks machine and settings.")
 
 
 def _api_hint(status: int, code: str, request_id: str | None) -> str:

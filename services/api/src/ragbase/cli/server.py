@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -43,10 +44,15 @@ class _Server(uvicorn.Server):
 def run_api(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve on ``listener`` until SIGINT or SIGTERM; a second one does not wait for requests.
 
-    ``on_ready`` is called once requests are answered. What the start raises passes through.
+    ``on_ready`` is called once requests are answered. What the start raises passes through; a
+    signal during the start is a `KeyboardInterrupt`.
     """
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, listener, on_ready))
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its news are ours to tell
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(settings, listener, on_ready))
+    except asyncio.CancelledError:  # a signal during the start
+        raise KeyboardInterrupt from None
 
 
 async def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:

@@ -57,7 +57,9 @@ def up(
     from ragbase.telemetry.logs import configure_logging
 
     settings = _with_options(Settings(), port, home)
-    configure_logging(settings.log_level, settings.log_format)
+    # While spinners turn, only what matters is logged; from then on what the settings say.
+    quiet = "warning" if settings.log_level == "info" else settings.log_level
+    configure_logging(quiet, settings.log_format)
     steps = Steps()
     with claim(settings.host, settings.port) as listener, _database(settings, steps) as dsn:
         settings = _with_schema(settings, dsn, steps)
@@ -66,6 +68,7 @@ def up(
             def ready() -> None:
                 finish(f"API listens, model loaded ({_model(settings)})")
                 _greet(steps, url_of(listener))
+                configure_logging(settings.log_level, settings.log_format)
 
             run_api(settings, listener, ready)
     steps.console.print("Stopped; your documents are kept.", style="dim")
