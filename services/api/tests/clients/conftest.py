@@ -22,12 +22,16 @@ import numpy as np
 import orjson
 import pytest
 import uvicorn
+from hypothesis import settings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ragbase.clients.retry import RetryPolicy
+
+settings.register_profile("steady", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("steady")
 
 DIMENSION = 12
 MODEL = "acme/words-12"
@@ -267,7 +271,9 @@ def wire() -> Callable[[Handler], Any]:
 
     @asynccontextmanager
     async def serve(handler: Handler) -> AsyncIterator[str]:
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_work: set[asyncio.Task[None]] = set()
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 while True:
                     head = await reader.readuntil(b"\r\n\r\n")
@@ -278,8 +284,14 @@ def wire() -> Callable[[Handler], Any]:
             finally:
                 writer.close()
 
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            at_work.add(asyncio.create_task(talk(reader, writer)))
+
         server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**20)
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         server.close()
+        for task in at_work:
+            task.cancel()
+        await asyncio.gather(*at_work, return_exceptions=True)
 
     return serve

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragbase.clients.answers import TransientError
+from ragbase.clients.answers import RefusedError, TransientError
 from ragbase.clients.http import AsyncHttp, Endpoint, SyncHttp
 from ragbase.clients.retry import RetryPolicy
 from ragbase.clients.tei import TeiEmbedder
@@ -115,6 +115,30 @@ async def test_a_413_closes_its_connection_and_the_halves_go_on_fresh_ones(
     assert not reused
 
 
+async def test_a_connection_that_said_413_is_not_used_again(wire: Any) -> None:
+    """It may look alive: the server closes it a moment after the answer."""
+    refused: list[Any] = []
+    reused: list[Any] = []
+
+    async def handler(head: bytes, reader: Any, writer: asyncio.StreamWriter) -> None:
+        await _body(head, reader)
+        if writer in refused:
+            reused.append(writer)
+        if refused:
+            writer.write(_ok(b"[]"))
+        else:
+            refused.append(writer)
+            writer.write(b"HTTP/1.1 413 X\r\ncontent-length: 3\r\n\r\nbig")
+
+    async with wire(handler) as url:
+        http = AsyncHttp(Endpoint.parse(url), timeout_s=5)
+        with pytest.raises(RefusedError):
+            await http.call("POST", "x", {}, read=lambda a: a.body, policy=ONCE)
+        assert await http.call("POST", "x", {}, read=lambda a: a.body, policy=ONCE) == b"[]"
+        await http.aclose()
+    assert not reused
+
+
 async def test_a_silent_server_is_given_up_in_time(wire: Any) -> None:
     async def handler(head: bytes, reader: Any, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(30)
@@ -161,7 +185,9 @@ async def test_the_budget_bounds_slow_attempts_together(wire: Any) -> None:
     async with wire(handler) as url, asyncio.timeout(2):
         with pytest.raises(TransientError):
             await _call(url, policy, timeout_s=0.2)
-    assert calls in (2, 3, 4)
+        assert calls in (2, 3, 4)
+        with pytest.raises(TransientError):
+            await _call(url, policy, timeout_s=30)
 
 
 async def test_an_endless_answer_is_refused(wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,33 @@ async def test_a_large_request_is_not_overtaken_for_ever() -> None:
     assert order.index("large") == 3
 
 
+async def test_permits_that_come_together_with_the_cancellation_are_given_back() -> None:
+    permits = Permits(2)
+    async with permits.take(2):
+        waiting = asyncio.create_task(_hold(permits, 2))
+        await asyncio.sleep(0)
+    waiting.cancel()  # it has its permits and has not run since
+    await asyncio.gather(waiting, return_exceptions=True)
+    async with asyncio.timeout(1), permits.take(2):
+        pass
+
+
+async def test_who_stood_behind_one_who_left_goes_on() -> None:
+    permits = Permits(4)
+    async with permits.take(2):
+        large = asyncio.create_task(_hold(permits, 4))
+        small = asyncio.create_task(_hold(permits, 1))
+        await asyncio.sleep(0)
+        large.cancel()
+        async with asyncio.timeout(1):
+            await small
+
+
+async def _hold(permits: Permits, count: int) -> None:
+    async with permits.take(count):
+        pass
+
+
 def test_no_permits_at_all_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         Permits(0)

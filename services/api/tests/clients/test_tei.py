@@ -126,6 +126,9 @@ async def test_too_many_bytes_are_met_by_halving(make: Any, stub: Any) -> None:
     texts = [letter * 150 for letter in "abcd"]
     vectors = await embedder.embed_passages(texts)
     np.testing.assert_allclose(vectors, [stub.vector(text) for text in texts], atol=1e-6)
+    stub.calls.clear()
+    await embedder.embed_passages(list("abcd"))
+    assert list(map(len, stub.texts())) == [4]  # it was not their number
     with pytest.raises(TooLargeError, match="Text 1"):
         await embedder.embed_passages(["a", "b" * 500])
 

@@ -81,6 +81,11 @@ class Endpoint:
             own["authorization"] = f"Bearer {self.secret}"
         return own
 
+    @property
+    def local(self) -> bool:
+        """On this machine, where no proxy is asked whatever the environment says."""
+        return httpx.URL(self.url).host in ("localhost", "127.0.0.1", "::1")
+
     def address(self, path: str) -> str:
         """Full URL of ``path`` below the base URL."""
         return f"{self.url}/{path}"
@@ -95,7 +100,8 @@ class AsyncHttp:
         self._client = httpx.AsyncClient(
             auth=endpoint.basic,
             headers=endpoint.headers(),
-            verify=_tls(),
+            verify=_tls() if endpoint.url.startswith("https:") else False,
+            trust_env=not endpoint.local,
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
         )
 
@@ -158,7 +164,8 @@ class SyncHttp:
         self._client = httpx.Client(
             auth=endpoint.basic,
             headers=endpoint.headers(),
-            verify=_tls(),
+            verify=_tls() if endpoint.url.startswith("https:") else False,
+            trust_env=not endpoint.local,
             limits=httpx.Limits(max_connections=16, max_keepalive_connections=4),
         )
 
@@ -237,7 +244,7 @@ class _Body:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """One for all clients: reading the authorities' certificates takes a tenth of a second."""
+    """One for all clients; reading the authorities' certificates takes a tenth of a second."""
     return httpx.create_ssl_context()
 
 

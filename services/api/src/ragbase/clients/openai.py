@@ -144,7 +144,8 @@ class OpenAiEmbedder(RemoteEmbedder):
         for number, count in enumerate(self._tokenizer.count(texts)):
             if count > room:
                 raise InvalidInputError(
-                    f"Text {number} has {count} tokens; the embedding model takes {room}."
+                    f"Text {number} has {count} tokens; the embedding model takes {room}.",
+                    code="text_too_long",
                 )
 
     async def _ask(self) -> ServerFacts:

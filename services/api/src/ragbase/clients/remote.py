@@ -156,7 +156,10 @@ def input_error(refusal: RefusedError, number: int) -> Exception:
     if refusal.http_status == 413:
         return TooLargeError(f"Text {number} is too large for the embedding server.")
     if refusal.of_input:
-        return InvalidInputError(f"The embedding model refuses text {number}. {refusal.reason}")
+        return InvalidInputError(
+            f"The embedding model refuses text {number}. {refusal.reason}",
+            code="text_too_long" if refusal.by_size else None,
+        )
     return refusal
 
 
