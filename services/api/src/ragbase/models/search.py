@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -152,14 +153,19 @@ class SearchRequest(BaseModel):
         return self
 
 
-class Highlight(BaseModel):
-    """A part of a row's content that matches the query: code points, end exclusive."""
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A part of a row's content that matches the query: code points, end exclusive.
+
+    An answer holds hundreds; they are plain values because models take many times longer to make.
+    """
 
     start: int
     end: int
 
 
-class Place(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Place:
     """Where a row stood in one stage; rank from 1."""
 
     rank: int

@@ -3,7 +3,7 @@
 Same result as analysing the whole content, at a small part of the cost: segments never hold white
 space, so each run between white space is analysed alone and remembered. Long runs (scripts without
 spaces, encoded data) are rarely seen twice; in those, pairs of plain characters are looked up as
-they are.
+they are, and what stands between them is analysed without its neighbours.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
-from ragbase.text.analyse import Analyser
+from ragbase.text.analyse import Analyser, Token, analyser
 
-__all__ = ["HIGHLIGHTS_MAX", "Span", "highlights"]
+__all__ = ["HIGHLIGHTS_MAX", "Highlighter", "Span", "highlights"]
 
 Span = dict[str, int]
 """``{"start": …, "end": …}``, code points, end exclusive."""
+
+_Match = tuple[int, int]
 
 HIGHLIGHTS_MAX: Final = 100
 """Most spans of a row: the first ones."""
 
 _RUN_MAX: Final = 64
-_REMEMBERED_MAX: Final = 50_000
-
-_REMEMBERED: Final[defaultdict[str, dict[str, tuple[str, ...]]]] = defaultdict(dict)
-"""Language → run → its terms."""
+_KNOWN_MAX: Final = 50_000
 
 # Characters of scripts without spaces that fold to themselves: two in a row are a term.
 _PLAIN: Final = (
@@ -42,48 +42,102 @@ def highlights(content: str, query_terms: Iterable[str], analyser: Analyser) -> 
 
     At most `HIGHLIGHTS_MAX`. ``query_terms`` must come from the same analyser.
     """
-    wanted = frozenset(query_terms)
-    if not wanted:
-        return []
-    spans: list[tuple[int, int]] = []
-    for run in set(content.split()):
-        if found := _matches(run, wanted, analyser):
+    return Highlighter(query_terms, analyser.language).spans(content)
+
+
+class Highlighter:
+    """Marks many contents for one query."""
+
+    def __init__(self, query_terms: Iterable[str], language: str) -> None:
+        self._wanted = frozenset(query_terms)
+        self._plain = [term for term in self._wanted if _PLAIN_TERM.fullmatch(term)]
+        self._vocabulary = _vocabulary(language)
+        self._matching = self._vocabulary.runs_with(self._wanted)
+
+    def spans(self, content: str) -> list[Span]:
+        """See `highlights`."""
+        if not self._wanted:
+            return []
+        runs = set(content.split())
+        self._consider(runs)
+        spans: list[_Match] = []
+        for run in runs & self._matching:
+            found = self._match(run)
             for offset in _occurrences(content, run):
                 spans += [(offset + start, offset + end) for start, end in found]
-    return [{"start": start, "end": end} for start, end in _merged(spans)[:HIGHLIGHTS_MAX]]
+        return [{"start": start, "end": end} for start, end in _merged(spans)[:HIGHLIGHTS_MAX]]
 
+    def _consider(self, runs: set[str]) -> None:
+        """Add to the matching runs those of ``runs`` that match, or are too long to tell."""
+        for run in self._vocabulary.unknown(runs):
+            if len(run) > _RUN_MAX or not self._wanted.isdisjoint(self._vocabulary.learn(run)):
+                self._matching.add(run)
 
-def _matches(run: str, wanted: frozenset[str], analyser: Analyser) -> list[tuple[int, int]]:
-    """Spans of one run without white space."""
-    if len(run) > _RUN_MAX:
-        return list(_matches_of_long_run(run, wanted, analyser))
-    remembered = _REMEMBERED[analyser.language]
-    terms = remembered.get(run)
-    if terms is None:
-        if len(remembered) >= _REMEMBERED_MAX:
-            remembered.clear()
-        terms = remembered[run] = tuple(analyser.terms(run))
-    return [] if wanted.isdisjoint(terms) else _analysed(run, wanted, analyser)
+    def _match(self, run: str) -> list[_Match]:
+        """Spans of one run without white space."""
+        if len(run) > _RUN_MAX:
+            return list(self._match_long(run))
+        return self._chosen(self._vocabulary.tokens(run))
 
+    def _match_long(self, run: str) -> Iterator[_Match]:
+        for piece in _PIECE.finditer(run):
+            offset = piece.start()
+            for start, end in self._match_piece(piece[0]):
+                yield offset + start, offset + end
 
-def _analysed(run: str, wanted: frozenset[str], analyser: Analyser) -> list[tuple[int, int]]:
-    return [(start, end) for term, start, end in analyser.tokens(run) if term in wanted]
-
-
-def _matches_of_long_run(
-    run: str, wanted: frozenset[str], analyser: Analyser
-) -> Iterator[tuple[int, int]]:
-    plain = [term for term in wanted if _PLAIN_TERM.fullmatch(term)]
-    for piece in _PIECE.finditer(run):
-        text, offset = piece[0], piece.start()
+    def _match_piece(self, text: str) -> list[_Match]:
         if _PLAIN_TERM.match(text):
-            found = [(at, at + len(term)) for term in plain for at in _places(text, term)]
-        elif len(plain) == len(wanted):
-            continue
-        else:
-            search = _matches if len(text) <= _RUN_MAX else _analysed
-            found = search(text, wanted, analyser)
-        yield from ((offset + start, offset + end) for start, end in found)
+            return [(at, at + len(term)) for term in self._plain for at in _places(text, term)]
+        if len(self._plain) == len(self._wanted):
+            return []
+        self._consider({text})
+        return self._chosen(self._vocabulary.tokens(text)) if text in self._matching else []
+
+    def _chosen(self, tokens: Iterable[Token]) -> list[_Match]:
+        return [(start, end) for term, start, end in tokens if term in self._wanted]
+
+
+class _Vocabulary:
+    """The runs of one language that were seen: which terms they have, which runs have a term."""
+
+    def __init__(self, language: str) -> None:
+        self._analyser = analyser(language)
+        self._known: set[str] = set()
+        self._runs: defaultdict[str, list[str]] = defaultdict(list)
+        self._tokens: dict[str, tuple[Token, ...]] = {}
+
+    def runs_with(self, terms: Iterable[str]) -> set[str]:
+        return {run for term in terms for run in self._runs.get(term, ())}
+
+    def unknown(self, runs: set[str]) -> set[str]:
+        return runs - self._known
+
+    def learn(self, run: str) -> list[str]:
+        """The terms of a run."""
+        terms = self._analyser.terms(run)
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+            self._runs.clear()
+        self._known.add(run)
+        for term in set(terms):
+            self._runs[term].append(run)
+        return terms
+
+    def tokens(self, run: str) -> tuple[Token, ...]:
+        """Terms with their places; remembered, for what matches once matches again."""
+        tokens = self._tokens.get(run)
+        if tokens is None:
+            tokens = tuple(self._analyser.tokens(run))
+            if len(run) <= _RUN_MAX:
+                if len(self._tokens) >= _KNOWN_MAX:
+                    self._tokens.clear()
+                self._tokens[run] = tokens
+        return tokens
+
+
+@cache
+def _vocabulary(language: str) -> _Vocabulary:
+    return _Vocabulary(language)
 
 
 def _places(text: str, part: str) -> Iterator[int]:

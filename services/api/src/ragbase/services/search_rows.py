@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ragbase.models.domain import ArmName, Hit, StoredChunk
 from ragbase.models.search import ExplainedPart, Highlight, Place, SearchRow
 from ragbase.retrieval.fusion import FusedHit
-from ragbase.retrieval.highlight import highlights
+from ragbase.retrieval.highlight import Highlighter
 from ragbase.services.search_plan import SearchPlan
 from ragbase.text.analyse import analyser
 
@@ -68,14 +68,14 @@ def _row(
 
 def _marker(plan: SearchPlan) -> Callable[[StoredChunk], list[Highlight]]:
     languages = {collection.name: collection.language for collection in plan.collections}
-    wanted = {
-        language: analyser(language).query_terms(plan.text) for language in languages.values()
+    highlighters = {
+        language: Highlighter(analyser(language).query_terms(plan.text), language)
+        for language in languages.values()
     }
 
     def mark(chunk: StoredChunk) -> list[Highlight]:
-        language = languages[chunk.collection]
-        spans = highlights(chunk.content, wanted[language], analyser(language))
-        return [Highlight.model_construct(start=s["start"], end=s["end"]) for s in spans]
+        spans = highlighters[languages[chunk.collection]].spans(chunk.content)
+        return [Highlight(**span) for span in spans]
 
     return mark
 
@@ -100,5 +100,5 @@ def explain(
     for stage, hits in stages:
         for rank, hit in enumerate(hits, 1):
             if hit.chunk_id in places:
-                places[hit.chunk_id].setdefault(stage, Place(rank=rank, score=hit.score))
+                places[hit.chunk_id].setdefault(stage, Place(rank, hit.score))
     return places
