@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 
-import pytest
-
 from ragbase.retrieval.lexical.native import NativeDialect
 from ragbase.storage.pool import Connection, Database
 
@@ -76,19 +74,17 @@ async def test_a_change_of_metadata_writes_no_postings(shelf, connection: Connec
     assert await connection.fetchval("SELECT count(*) FROM lexical_statistics") == 1
 
 
-@pytest.mark.parametrize("empty_first", [True, False])
-async def test_deletes_look_postings_up(shelf, connection: Connection, empty_first: bool) -> None:
-    """A session that first wrote to empty tables keeps no plan that reads all postings."""
-    if empty_first:
-        await connection.execute("DELETE FROM chunks")
-        ids = await shelf.add(["a"])
-        await connection.execute("DELETE FROM chunks WHERE id = ANY($1)", ids)
-    ids = await shelf.add([" ".join(f"w{n * k}" for k in range(1, 60)) for n in range(1, 2_000)])
-    await connection.execute("VACUUM (ANALYZE) postings")
+async def test_deletes_look_postings_up(shelf, connection: Connection) -> None:
+    """A session that first emptied a small table keeps no plan that reads all postings."""
+    texts = [" ".join(f"w{n * k}" for k in range(1, 60)) for n in range(1, 1_500)]
+    await shelf.add(texts[:300])
+    await connection.execute("UPDATE chunks SET lexical_text = lexical_text || ' x'")
+    await connection.execute("DELETE FROM chunks")
+    ids = await shelf.add(texts)
     await connection.execute("SELECT pg_stat_force_next_flush()")
     scans = "SELECT seq_scan, seq_tup_read FROM pg_stat_user_tables WHERE relname = 'postings'"
     before = await connection.fetchrow(scans)
-    for chunk in ids[:20]:
+    for chunk in ids[:5]:
         await connection.execute("DELETE FROM chunks WHERE id = $1", chunk)
         await connection.execute("UPDATE chunks SET lexical_text = 'x' WHERE id = $1", chunk + 100)
     await connection.execute("SELECT pg_stat_force_next_flush()")
