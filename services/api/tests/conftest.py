@@ -15,7 +15,8 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -70,6 +71,12 @@ async def temporary_database(server_url: str, options: str = "") -> AsyncIterato
             await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await admin.close()
+
+
+@pytest.fixture(scope="session")
+def new_database(server_url: str) -> Callable[[str], AbstractAsyncContextManager[str]]:
+    """Makes a database, by the options of CREATE DATABASE, for as long as its context lasts."""
+    return partial(temporary_database, server_url)
 
 
 @pytest_asyncio.fixture(scope="session")
