@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
@@ -23,6 +24,7 @@ from ragbase.services.recipe import Recipe
 from ragbase.services.search import SearchService
 from ragbase.services.upkeep import Upkeep
 from ragbase.settings import Settings
+from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.migrations import SchemaState, check_schema
 from ragbase.storage.pool import Database
 from ragbase.telemetry.logs import get_logger
@@ -136,8 +138,8 @@ def _wire(
 ) -> Services:
     collections = CollectionService(database, embedding, default_fusion=NEW_COLLECTION_FUSION)
 
-    def index() -> SemanticIndex:
-        model = embedding.model
+    @cache
+    def index_of(model: EmbeddingModel) -> SemanticIndex:
         return SemanticIndex(model.id, model.dimension, settings.hnsw_ef_search)
 
     return Services(
@@ -152,7 +154,8 @@ def _wire(
         search=SearchService(
             database,
             settings,
-            semantic=SemanticArm(database, embedding.embedder, index),
+            embedder=embedding.embedder,
+            semantic=SemanticArm(database, lambda: index_of(embedding.model)),
             keyword=KeywordArm(database, dialect),
         ),
         collections=collections,

@@ -181,7 +181,7 @@ class World:
     @property
     def semantic_arm(self) -> SemanticArm:
         index = SemanticIndex(self.model.id, self.model.dimension, ef_search=100)
-        return SemanticArm(self.database, self.embedder, lambda: index)
+        return SemanticArm(self.database, lambda: index)
 
     def service(self, *rerankers: FakeReranker, **parts: Any) -> SearchService:
         """A service over the real arms, but for what is given."""
@@ -189,6 +189,7 @@ class World:
         return SearchService(
             self.database,
             Settings(**settings),
+            embedder=self.embedder,
             semantic=parts.pop("semantic", self.semantic_arm),
             keyword=parts.pop("keyword", self.keyword_arm),
             rerankers=Rerankers({reranker.name: reranker for reranker in rerankers}),

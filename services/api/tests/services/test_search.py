@@ -337,6 +337,14 @@ async def test_weights_order_the_rows_and_choose_the_arms(harbour: Any, fake_arm
         await search(graph=1)
 
 
+async def test_an_arm_without_weight_is_not_asked(harbour: Any) -> None:
+    fusion = {"method": "weighted", "weights": {"keyword": 1}}
+    answer = await harbour.service().search(request(fusion=fusion))
+    assert answer.retrievers_used == ["keyword"]
+    assert harbour.embedder.asked == []
+    assert titles(await harbour.service().semantic(request(fusion=fusion)))
+
+
 async def test_a_collection_may_have_its_own_fusion(world: Any) -> None:
     fusion = {"method": "weighted", "weights": {"semantic": 0.5, "keyword": 0.5}}
     await world.collection("papers", fusion=fusion)
@@ -370,6 +378,17 @@ async def test_collections_are_searched_alone_or_together(world: Any) -> None:
         ("One", "default"),
         ("Two", "papers"),
     ]
+
+
+async def test_embedding_ends_with_the_search_that_wanted_it(harbour: Any) -> None:
+    harbour.embedder.delay_s = 60
+    before = asyncio.all_tasks()
+    with pytest.raises(NotFoundError):
+        await asyncio.wait_for(harbour.service().search(request(collection="nowhere")), 5)
+    assert asyncio.all_tasks() == before
+    harbour.embedder.delay_s, harbour.embedder.down = 0.0, True
+    with pytest.raises(NotFoundError):
+        await harbour.service().search(request(collection="nowhere"))
 
 
 @pytest.mark.parametrize("name", ["nowhere", "No Such", "a\x00b", "", "x" * 64, "é"])

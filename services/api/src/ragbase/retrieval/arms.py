@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from ragbase.clients.embedder import Embedder
 from ragbase.models.domain import ArmName, Collection, Hit
 from ragbase.models.filters import Filter
 from ragbase.retrieval.filters import compile_filter
 from ragbase.retrieval.lexical.dialect import LexicalDialect
+from ragbase.retrieval.query_vector import QueryVector
 from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.retrieval.trace import Trace
 from ragbase.storage.pool import Database
@@ -31,6 +31,8 @@ class ArmQuery:
     min_score: float
     """Least cosine similarity, for arms that have one."""
     trace: Trace
+    vector: QueryVector | None = None
+    """None where no arm needs it."""
 
     @property
     def collection_ids(self) -> list[int]:
@@ -90,25 +92,16 @@ class SemanticArm:
 
     name: ArmName = "semantic"
 
-    def __init__(
-        self, database: Database, embedder: Embedder, index: Callable[[], SemanticIndex]
-    ) -> None:
+    def __init__(self, database: Database, index: Callable[[], SemanticIndex]) -> None:
         self._database = database
-        self._embedder = embedder
         self._index = index
 
     async def retrieve(self, query: ArmQuery) -> list[Hit]:
         """See `Arm.retrieve`. No connection is held while the query is embedded."""
+        if query.vector is None:
+            raise ValueError("the semantic arm needs the query's vector")
         index = self._index()
-        with query.trace.stage("embed"):
-            vector, truncated = await self._embedder.embed_query(query.text)
-        if truncated:
-            query.trace.warn(
-                "query_truncated",
-                "The query is longer than the embedding model's limit; the semantic arm used its "
-                "beginning.",
-                "embed",
-            )
+        vector = await query.vector.get()
         with query.trace.stage("semantic"):
             condition = compile_filter(query.filter, first=3) if query.filter else None
             async with self._database.acquire() as connection:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Literal
 
+from ragbase.clients.embedder import Embedder
 from ragbase.models.domain import ArmName, Hit, StoredChunk
 from ragbase.models.fusion import RrfFusion, WeightedFusion
 from ragbase.models.search import (
@@ -18,10 +20,11 @@ from ragbase.models.search import (
 from ragbase.retrieval.arms import Arm, ArmQuery
 from ragbase.retrieval.fusion import ARMS, FusedHit, arm_weight, fuse
 from ragbase.retrieval.graph_arm import GraphArm, warn_of_no_graph
+from ragbase.retrieval.query_vector import QueryVector
 from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank_depth
 from ragbase.retrieval.trace import Trace
 from ragbase.services.search_arms import run_arms
-from ragbase.services.search_plan import SearchPlan, plan_search
+from ragbase.services.search_plan import SearchPlan, check_search, find_collections
 from ragbase.services.search_rerank import RerankText, choose_reranker, try_rerank
 from ragbase.services.search_rows import explain, first_of_each_document, make_rows
 from ragbase.settings import Settings
@@ -42,6 +45,7 @@ class SearchService:
         database: Database,
         settings: Settings,
         *,
+        embedder: Embedder,
         semantic: Arm,
         keyword: Arm,
         graph: GraphArm | None = None,
@@ -50,6 +54,7 @@ class SearchService:
     ) -> None:
         self._database = database
         self._settings = settings
+        self._embedder = embedder
         self._semantic = semantic
         self._keyword = keyword
         self._graph = graph
@@ -63,9 +68,12 @@ class SearchService:
         `UnavailableError` when no arm answers.
         """
         trace = Trace()
-        plan = await plan_search(request, self._settings, self._database)
+        plan = check_search(request, self._settings)
         reranker = choose_reranker(plan, self._rerankers, trace)
-        rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace)
+        wanted = arm_weight(plan.fusion, "semantic") > 0 or self._graph is not None
+        async with self._vector(plan, trace, wanted=wanted) as vector:
+            plan = await find_collections(plan, self._database)
+            rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace, vector)
         with trace.stage("fuse"):
             fused = fuse(rankings, plan.fusion)
         chunks: dict[int, StoredChunk] = {}
@@ -99,13 +107,21 @@ class SearchService:
         kind: ScoreKind,
     ) -> SearchResponse:
         trace = Trace()
-        plan = await plan_search(request, self._settings, self._database)
-        rankings = await self._run([arm], plan, trace)
+        plan = check_search(request, self._settings)
+        async with self._vector(plan, trace, wanted=mode == "semantic") as vector:
+            plan = await find_collections(plan, self._database)
+            rankings = await self._run([arm], plan, trace, vector)
         hits = [
             FusedHit(hit.chunk_id, hit.document_id, hit.score, (mode,)) for hit in rankings[mode]
         ]
         rows = await self._rows(plan, _page(hits, plan), {}, rankings, [], None)
         return _answer(mode, plan, rows, trace, used=[mode], kind=kind)
+
+    def _vector(
+        self, plan: SearchPlan, trace: Trace, *, wanted: bool
+    ) -> AbstractAsyncContextManager[QueryVector | None]:
+        """The query's vector, begun before the collections are looked up."""
+        return QueryVector(self._embedder, plan.text, trace) if wanted else nullcontext()
 
     def _hybrid_arms(self, plan: SearchPlan, trace: Trace) -> list[Arm]:
         arms: list[Arm] = [self._semantic, self._keyword]
@@ -117,7 +133,11 @@ class SearchService:
         return [arm for arm in arms if arm_weight(plan.fusion, arm.name) > 0]
 
     async def _run(
-        self, arms: Sequence[Arm], plan: SearchPlan, trace: Trace
+        self,
+        arms: Sequence[Arm],
+        plan: SearchPlan,
+        trace: Trace,
+        vector: QueryVector | None,
     ) -> dict[ArmName, list[Hit]]:
         query = ArmQuery(
             text=plan.text,
@@ -126,6 +146,7 @@ class SearchService:
             depth=plan.depth,
             min_score=plan.min_score,
             trace=trace,
+            vector=vector,
         )
         return await run_arms(arms, query, self._settings.search_timeout_s)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragbase.errors import InvalidInputError
 from ragbase.models.domain import Collection
@@ -17,7 +17,7 @@ from ragbase.storage.collections import DEFAULT, list_collections
 from ragbase.storage.pool import Database
 from ragbase.text.clean import clean_text
 
-__all__ = ["SearchPlan", "plan_search"]
+__all__ = ["SearchPlan", "check_search", "find_collections"]
 
 _COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -41,27 +41,31 @@ class SearchPlan:
         return field in self.request.model_fields_set and bool(getattr(self.request, field))
 
 
-async def plan_search(request: SearchRequest, settings: Settings, database: Database) -> SearchPlan:
-    """Raises `InvalidInputError`, and `NotFoundError` for a collection that is not there."""
+def check_search(request: SearchRequest, settings: Settings) -> SearchPlan:
+    """The plan, but for its collections. Raises `InvalidInputError`."""
     given = request.model_fields_set
-    text = _query(request, settings)
     top_k = request.top_k if "top_k" in given else settings.default_search_top_k
     found = parse_filter(request.filter) if request.filter is not None else MATCH_ALL
-    depth = _depth(request, settings, top_k)
-    collections = await _collections(request, database)
     return SearchPlan(
         request=request,
-        text=text,
-        collections=collections,
+        text=_query(request, settings),
+        collections=(),
         filter=None if found == MATCH_ALL else found,
-        fusion=request.fusion or _fusion(collections),
+        fusion=request.fusion or DEFAULT_RRF,
         top_k=top_k,
-        depth=depth,
+        depth=_depth(request, settings, top_k),
         min_score=request.min_score if "min_score" in given else settings.default_min_score,
         rerank_candidates=request.rerank_candidates
         if "rerank_candidates" in given
         else settings.default_rerank_candidates,
     )
+
+
+async def find_collections(plan: SearchPlan, database: Database) -> SearchPlan:
+    """The plan with its collections and their fusion; `NotFoundError` if one is not there."""
+    collections = await _collections(plan.request, database)
+    fusion = plan.request.fusion or _fusion(collections)
+    return replace(plan, collections=collections, fusion=fusion)
 
 
 def _query(request: SearchRequest, settings: Settings) -> str:
