@@ -125,3 +125,11 @@ def test_an_empty_folder_is_a_usage_error(tmp_path: Path) -> None:
     result = runner.invoke(app, ["ingest", str(tmp_path)])
     assert result.exit_code == 2
     assert "nothing to ingest" in result.stderr
+
+
+def test_a_lost_server_says_how_far_it_got(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    result = runner.invoke(app, ["ingest", str(tmp_path), "--url", NOWHERE])
+    assert result.exit_code == 1
+    assert "0 of 1 documents were stored" in result.stderr
+    assert "repeat the command" in result.stderr

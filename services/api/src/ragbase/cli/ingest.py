@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragbase.cli.errors import EXIT_FAILED, UsageError, exits
+from ragbase.cli.errors import EXIT_FAILED, CliError, UsageError, exits
 from ragbase.cli.options import DEFAULT_URL, ApiKey, AsJson, CollectionName, Url
 
 if TYPE_CHECKING:
@@ -118,10 +118,14 @@ async def _send(
 ) -> Tally:
     from ragbase.cli.console import progress_bars
     from ragbase.cli.files import sources
-    from ragbase.sdk import AsyncClient
+    from ragbase.sdk import AsyncClient, ConnectionFailedError
     from ragbase.sdk.upload import upload
 
+    stored = 0
+
     def show(tally: Tally) -> None:
+        nonlocal stored
+        stored = tally.stored
         failed = f" [red]{len(tally.failures)} failed" if tally.failures else ""
         bars.update(bar, completed=tally.done, description=f"Ingesting{failed}")
 
@@ -133,9 +137,15 @@ async def _send(
             await _ensure_collection(client, target.collection, target.language)
         with progress_bars() as bars:
             bar = bars.add_task("Ingesting", total=len(waiting))
-            return await upload(
-                client, waiting, collection=target.collection, jobs=jobs, on_done=show
-            )
+            try:
+                return await upload(
+                    client, waiting, collection=target.collection, jobs=jobs, on_done=show
+                )
+            except ConnectionFailedError as error:
+                raise CliError(
+                    f"{error.message}; {stored:,} of {len(waiting):,} documents were stored",
+                    "Start the stack (`ragbase up`) and repeat the command: it goes on from there.",
+                ) from error
 
 
 async def _ensure_collection(client: AsyncClient, name: str, language: str | None) -> None:
