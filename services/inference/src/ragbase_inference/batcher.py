@@ -57,9 +57,15 @@ class Batcher(Generic[Item, Result]):
 
     async def submit(self, item: Item) -> Result:
         """Result of one item. Raises `QueueFullError`, `ClosedError`, or what ``run`` raised."""
-        if len(self._waiting) >= self._max_waiting:
+        if self._is_full():
             raise QueueFullError(f"{len(self._waiting)} items wait already")
         return await self._enqueue(item)
+
+    def _is_full(self) -> bool:
+        """Whether as many wait as may; those whose callers gave up do not count."""
+        if len(self._waiting) >= self._max_waiting:
+            self._waiting = deque(one for one in self._waiting if not one.future.done())
+        return len(self._waiting) >= self._max_waiting
 
     async def submit_all(self, items: Sequence[Item]) -> list[Result]:
         """Results of many items, in order; waits for room rather than raise `QueueFullError`.

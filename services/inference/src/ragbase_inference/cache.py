@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ragbase_inference.errors import ModelUnavailableError
 
-__all__ = ["cache_root", "file_digest", "publish_folder"]
+__all__ = ["cache_root", "file_digest", "is_marked", "mark", "publish_folder"]
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,8 @@ def file_digest(path: Path) -> str:
     """
     real = path.resolve()
     stat = real.stat()
-    identity = f"{real}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()
-    marker = cache_root() / "digests" / hashlib.sha256(identity).hexdigest()
+    identity = f"{real}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    marker = _marker("digests", identity)
     try:
         return marker.read_text(encoding="ascii")
     except FileNotFoundError:
@@ -60,6 +60,20 @@ def file_digest(path: Path) -> str:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     _write_atomically(marker, digest)
     return digest
+
+
+def mark(kind: str, fact: str) -> None:
+    """Remember a fact across starts."""
+    _write_atomically(_marker(kind, fact), "")
+
+
+def is_marked(kind: str, fact: str) -> bool:
+    """Whether `mark` was called with the same arguments, on this cache."""
+    return _marker(kind, fact).is_file()
+
+
+def _marker(kind: str, fact: str) -> Path:
+    return cache_root() / kind / hashlib.sha256(fact.encode()).hexdigest()
 
 
 def _write_atomically(path: Path, text: str) -> None:

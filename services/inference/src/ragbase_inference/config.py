@@ -11,9 +11,11 @@ from typing import Any, Literal
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.families import Prefixes, family_prefixes
 
-__all__ = ["ModelConfig", "Pooling", "read_config"]
+__all__ = ["ModelConfig", "Pooling", "Precision", "read_config"]
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
+Precision = Literal["fp32", "int8"]
+"""What the matrix products of a converted model are computed in; see `ragbase_inference.linear`."""
 
 _POOLING_FLAGS: Mapping[str, Pooling] = {
     "pooling_mode_cls_token": "cls",

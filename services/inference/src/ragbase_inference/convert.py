@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ragbase_inference.cache import cache_root, file_digest, publish_folder
-from ragbase_inference.config import ModelConfig
+from ragbase_inference.config import ModelConfig, Precision
 from ragbase_inference.errors import ModelUnavailableError
-from ragbase_inference.linear import Precision
 from ragbase_inference.weights import weight_files
 
 __all__ = ["Report", "default_precision", "is_convertible", "onnx_file"]

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragbase_inference.config import ModelConfig, read_config
+from ragbase_inference.config import ModelConfig, Precision, read_config
 from ragbase_inference.convert import Report, default_precision, onnx_file
 from ragbase_inference.errors import TextTooLongError
 from ragbase_inference.families import Prefixes
-from ragbase_inference.linear import Precision
 from ragbase_inference.pooling import pool, unit_rows
 from ragbase_inference.resolve import resolve
 from ragbase_inference.session import EncoderSession, pad

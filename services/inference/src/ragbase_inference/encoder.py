@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from ragbase_inference.config import ModelConfig
+from ragbase_inference.config import ModelConfig, Precision
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.graph import MICROSOFT, GraphWriter
-from ragbase_inference.linear import Precision, linear
+from ragbase_inference.linear import linear
 from ragbase_inference.weights import Weights
 
 _INT32 = int(TensorProto.INT32)

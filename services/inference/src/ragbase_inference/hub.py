@@ -7,17 +7,17 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, hf_hub_download, snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
-    LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
 
+from ragbase_inference.cache import is_marked, mark
 from ragbase_inference.convert import is_convertible
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.weights import weight_files
@@ -27,6 +27,7 @@ __all__ = ["fetch", "wanted_files"]
 log = logging.getLogger(__name__)
 
 _ONNX = "onnx/model.onnx"
+_FETCHED = "fetched"
 _DESCRIPTIONS = [
     "config.json",
     "config_sentence_transformers.json",
@@ -63,11 +64,13 @@ def fetch(name: str, revision: str | None) -> Path:
         ) from error
     except HfHubHTTPError as error:
         raise ModelUnavailableError(f"the Hugging Face hub refused {name}: {error}") from error
-    except OSError as error:  # connection, time-out, HF_HUB_OFFLINE, disk full
-        raise ModelUnavailableError(_unreachable(name, error)) from error
+    except ModelUnavailableError:
+        raise
+    except Exception as error:  # the client lets errors of its HTTP library through: connection,
+        raise ModelUnavailableError(_unreachable(name, error)) from error  # time-out, full disk
 
 
-def _unreachable(name: str, error: OSError) -> str:
+def _unreachable(name: str, error: Exception) -> str:
     why = "HF_HUB_OFFLINE is set" if isinstance(error, OfflineModeIsEnabled) else str(error)
     return (
         f"{name} is not in the Hugging Face cache and cannot be fetched ({why}); go online, copy "
@@ -76,16 +79,23 @@ def _unreachable(name: str, error: OSError) -> str:
 
 
 def _cached(name: str, revision: str | None) -> Path | None:
-    try:
-        folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except LocalEntryNotFoundError:
+    config = try_to_load_from_cache(name, "config.json", revision=revision)
+    if not isinstance(config, str):
         return None
+    folder = Path(config).parent
     return folder if _is_whole(folder) else None
 
 
 def _is_whole(folder: Path) -> bool:
+    """Weights, tokenizer, and certainty about pooling.
+
+    Another program may have fetched the encoder without the files that say how to pool it, and a
+    wrong pooling is not noticed: they must be there, or this module have fetched the folder.
+    """
     described = all((folder / name).is_file() for name in ("config.json", "tokenizer.json"))
-    return described and ((folder / _ONNX).is_file() or bool(weight_files(folder)))
+    weights = (folder / _ONNX).is_file() or bool(weight_files(folder))
+    pooled = (folder / "modules.json").is_file() and any(folder.glob("*_Pooling/config.json"))
+    return described and weights and (pooled or is_marked(_FETCHED, str(folder)))
 
 
 def _download(name: str, revision: str | None) -> Path:
@@ -94,7 +104,9 @@ def _download(name: str, revision: str | None) -> Path:
     convertible = is_convertible(json.loads(config.read_text(encoding="utf-8")))
     wanted = wanted_files(name, [s.rfilename for s in siblings], convertible=convertible)
     log.info("fetching %s from the Hugging Face hub", name)
-    return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    mark(_FETCHED, str(folder))
+    return folder
 
 
 def wanted_files(name: str, files: Collection[str], *, convertible: bool) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragbase_inference.config import Precision
 from ragbase_inference.graph import MICROSOFT, GraphWriter
 
-__all__ = ["Linear", "Precision", "linear"]
-
-Precision = Literal["fp32", "int8"]
+__all__ = ["Linear", "linear"]
 
 _ZERO_POINT = 128
 _ACTIVATION_MAX = 127

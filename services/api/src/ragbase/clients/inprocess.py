@@ -124,7 +124,7 @@ class InProcessEmbedder:
         await self.embed_query("ping")
 
     async def aclose(self) -> None:
-        """Stop both queues and free the model."""
+        """Stop both queues; the model is freed with this object."""
         await asyncio.gather(self._queries.aclose(), self._passages.aclose())
 
 

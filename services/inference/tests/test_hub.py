@@ -1,0 +1,188 @@
+"""The hub: what is fetched, what comes from its cache, what is said when it cannot be had.
+
+The hub itself is a small server of this test that speaks as much of its protocol as is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from ragbase_inference import hub as module
+from ragbase_inference.errors import ModelUnavailableError
+from ragbase_inference.hub import fetch, wanted_files
+
+REVISION = "a" * 40
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """Serves ``server.models``: name → {file: bytes}, or (status, error code) instead."""
+
+    server: Any
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0].removeprefix("/api/models")
+        owner, name, *rest = path.strip("/").split("/")
+        self.server.asked.append("/".join(rest))
+        model = self.server.models.get(f"{owner}/{name}", (404, "RepoNotFound"))
+        if isinstance(model, tuple):
+            self._answer(model[0], b"", {"X-Error-Code": model[1]})
+        elif rest[:1] == ["resolve"]:
+            self._file(model, "/".join(rest[2:]))
+        elif rest[:1] == ["tree"]:
+            self._json([self._entry(name, data) for name, data in model.items()])
+        else:
+            files = [{"rfilename": file} for file in model]
+            self._json({"id": f"{owner}/{name}", "sha": REVISION, "siblings": files})
+
+    def _entry(self, name: str, data: bytes) -> dict[str, Any]:
+        oid = hashlib.sha1(data).hexdigest()
+        return {"type": "file", "path": name, "size": len(data), "oid": oid}
+
+    def _file(self, model: dict[str, bytes], file: str) -> None:
+        if file not in model:
+            self._answer(404, b"", {"X-Error-Code": "EntryNotFound"})
+            return
+        etag = hashlib.sha1(model[file]).hexdigest()
+        self._answer(200, model[file], {"ETag": f'"{etag}"', "X-Repo-Commit": REVISION})
+
+    def _json(self, value: Any) -> None:
+        self._answer(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - its name there
+        """Stay quiet."""
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), HubHandler)
+    server.models, server.asked = {}, []
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_model_is_fetched_once_and_without_what_is_not_needed(
+    hub: Any, make_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.models["own/model"] = {
+        **files_of(make_model()),
+        "README.md": b"long",
+        "pytorch_model.bin": b"pickle",
+        "onnx/model.onnx": b"another form of the weights",
+    }
+    folder = fetch("own/model", None)
+    assert sorted(files_of(folder)) == ["config.json", "model.safetensors", "tokenizer.json"]
+    hub.asked.clear()
+    assert fetch("own/model", None) == folder
+    assert hub.asked == []
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert fetch("own/model", None) == folder
+
+
+def test_a_half_fetched_model_is_completed(hub: Any, make_model: Any) -> None:
+    hub.models["own/model"] = files_of(make_model())
+    folder = fetch("own/model", None)
+    (folder / "model.safetensors").unlink()
+    assert (fetch("own/model", None) / "model.safetensors").is_file()
+
+
+def test_a_cache_without_the_pooling_is_completed(hub: Any, make_model: Any) -> None:
+    """As another program leaves it that wants the encoder only."""
+    pooling = {"modules.json": b"[]", "1_Pooling/config.json": b"{}"}
+    hub.models["own/model"] = {**files_of(make_model()), **pooling}
+    folder = fetch("own/model", None)
+    (folder / "1_Pooling" / "config.json").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "is_marked", lambda kind, fact: False)
+        assert "1_Pooling/config.json" in files_of(fetch("own/model", None))
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        ((404, "RepoNotFound"), "no model own/model"),
+        ((401, "RepoNotFound"), "no model own/model"),
+        ((403, "GatedRepo"), "HF_TOKEN"),
+        ((404, "RevisionNotFound"), "no revision v9"),
+        ((500, ""), "refused own/model"),
+    ],
+)
+def test_refusals_say_what_to_do(hub: Any, answer: tuple[int, str], advice: str) -> None:
+    hub.models["own/model"] = answer
+    with pytest.raises(ModelUnavailableError, match=advice):
+        fetch("own/model", "v9")
+
+
+def test_offline_says_what_to_do(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelUnavailableError, match="HF_HUB_OFFLINE is set"):
+        fetch("own/model", None)
+
+
+def test_an_unreachable_hub_says_what_to_do(hub: Any) -> None:
+    hub.server_close()
+    with pytest.raises(ModelUnavailableError, match="cannot be fetched"):
+        fetch("own/model", None)
+
+
+def test_no_model_id() -> None:
+    with pytest.raises(ModelUnavailableError, match="neither a folder nor"):
+        fetch("not a model!", None)
+
+
+def test_weights_are_wanted_in_one_form() -> None:
+    files = ["tokenizer.json", "config.json", "model.safetensors", "onnx/model.onnx"]
+    converted = wanted_files("m", files, convertible=True)
+    assert "model*.safetensors" in converted
+    assert "onnx/model.onnx" not in converted
+    published = wanted_files("m", files, convertible=False)
+    assert "onnx/model.onnx" in published
+    assert "model*.safetensors" not in published
+
+
+@pytest.mark.parametrize(
+    ("files", "convertible", "why"),
+    [
+        (["model.safetensors"], True, r"tokenizer\.json"),
+        (["tokenizer.json", "model.safetensors"], False, r"onnx/model\.onnx"),
+        (["tokenizer.json", "pytorch_model.bin"], True, "safetensors"),
+    ],
+)
+def test_a_model_that_cannot_be_run_is_not_fetched(
+    files: list[str], convertible: bool, why: str
+) -> None:
+    with pytest.raises(ModelUnavailableError, match=why):
+        wanted_files("m", files, convertible=convertible)
