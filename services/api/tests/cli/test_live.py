@@ -193,9 +193,9 @@ def test_eval_scores_every_mode_and_cleans_up(
     modes = {mode["mode"]: mode for mode in report["modes"]}
     assert list(modes) == ["keyword", "semantic", "hybrid"]
     keyword = modes["keyword"]["splits"]
-    assert keyword["all"]["measures"]["Success@1"] == pytest.approx(2 / 3, abs=1e-4)
-    assert keyword["even"]["measures"]["Success@1"] == 1
-    assert keyword["odd"]["measures"]["Success@1"] == 0.5
+    assert keyword["all"]["measures"]["hit@1"] == pytest.approx(2 / 3, abs=1e-4)
+    assert keyword["even"]["measures"]["hit@1"] == 1
+    assert keyword["odd"]["measures"]["hit@1"] == 0.5
     assert keyword["all"]["families"]["exact"]["queries"] == 2
     assert modes["hybrid"]["latency_ms"]["calls"] == 3
 
@@ -204,7 +204,7 @@ def test_eval_shows_what_headings_are_worth(run: Run, dataset: Path) -> None:
     report = json.loads(run("eval", str(dataset), "--json").stdout)
     bare = report["header_ablation"]["keyword"]["splits"]["all"]
     assert bare["queries"] == 1
-    assert bare["measures"]["Success@1"] == 0
+    assert bare["measures"]["hit@1"] == 0
 
 
 def test_eval_of_one_split_asks_its_lines_only(run: Run, dataset: Path) -> None:

@@ -29,8 +29,8 @@ def test_recall_success_and_reciprocal_rank() -> None:
     scores = score_queries({"q": ranking}, {"q": {"a": 1, "b": 1, "c": 1, "x1": 0}})["q"]
     assert scores["R@10"] == pytest.approx(2 / 3)
     assert scores["RR"] == pytest.approx(1 / 3)
-    assert scores["Success@1"] == 0
-    assert scores["Success@5"] == 1
+    assert scores["hit@1"] == 0
+    assert scores["hit@5"] == 1
 
 
 def test_all_at_10_wants_every_relevant_document() -> None:
@@ -44,7 +44,7 @@ def test_order_is_the_rankings_not_the_ids() -> None:
     """Equal scores would be ordered by document id; ranks never are."""
     for ranking in (["a", "z"], ["z", "a"]):
         scores = score_queries({"q": ranking}, {"q": {ranking[0]: 1}})
-        assert scores["q"]["Success@1"] == 1
+        assert scores["q"]["hit@1"] == 1
 
 
 def test_an_empty_ranking_scores_nothing() -> None:

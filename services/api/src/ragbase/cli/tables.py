@@ -78,9 +78,9 @@ def _show_facts(console: Console, evaluation: Evaluation) -> None:
 
 
 def _measures_table(modes: Sequence[ModeResult], split: Split) -> Table:
-    table = _table(f"{TITLES[split]} ({modes[0].splits[split].queries:,})")
+    table = _table(f"{TITLES[split]} ({modes[0].splits[split].queries:,}); latency in ms")
     table.add_column("mode")
-    for name in (*MEASURES, "p50 ms", "p95 ms"):
+    for name in (*MEASURES, "p50", "p95"):
         table.add_column(name, justify="right")
     best = {name: max(mode.splits[split].measures[name] for mode in modes) for name in MEASURES}
     for mode in modes:
@@ -143,6 +143,7 @@ def _table(title: str) -> Table:
         title_style="bold",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
         header_style="dim",
     )
 

@@ -26,8 +26,8 @@ _IR_MEASURES = {
     "R@10": R @ 10,
     "R@50": R @ 50,
     "RR": RR,
-    "Success@1": Success @ 1,
-    "Success@5": Success @ 5,
+    "hit@1": Success @ 1,
+    "hit@5": Success @ 5,
 }
 ALL_AT_10 = "All@10"
 MEASURES: tuple[str, ...] = (*_IR_MEASURES, ALL_AT_10)
