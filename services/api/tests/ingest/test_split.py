@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -463,7 +463,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_finish(name: str) -> None:
     text = HOSTILE[name]
-    start = perf_counter()
+    start = process_time()
     pieces = split(text, SplitRules())
-    assert perf_counter() - start < 60
+    assert process_time() - start < 60
     check(text, pieces, SplitRules())

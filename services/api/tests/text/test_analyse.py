@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -252,13 +252,15 @@ def test_a_text_finds_itself(text: str) -> None:
         "1,234" * 200_000,
         "_" * 1_000_000,
         "aA" * 500_000,
+        "🇩🇪" * 200_000 + "ﬁ",
     ],
 )
 def test_hostile_texts_take_linear_time(text: str) -> None:
     """B011."""
-    start = perf_counter()
+    start = process_time()
     ENGLISH.terms(text)
-    assert perf_counter() - start < 20
+    ENGLISH.tokens(text[-100_000:])
+    assert process_time() - start < 20
 
 
 def test_threads_share_an_analyser() -> None:

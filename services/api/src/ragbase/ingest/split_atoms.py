@@ -50,7 +50,8 @@ class Atom:
     """``text[start:end]``, without outer white space (code keeps its first line's indentation).
 
     ``cut`` tells what a piece that starts here cuts. ``carry`` is where it starts when it repeats
-    the end of the piece before (``start``: nowhere). ``heading`` is the level of a heading, else 0.
+    the end of the piece before (``start``: nowhere). ``opens`` and ``leaves`` are the levels of the
+    headings it begins and ends with, 0 for text.
     """
 
     start: int
@@ -58,7 +59,8 @@ class Atom:
     carry: int
     cut: Cut
     context: Context
-    heading: int = 0
+    opens: int = 0
+    leaves: int = 0
 
 
 @dataclass(frozen=True, slots=True)

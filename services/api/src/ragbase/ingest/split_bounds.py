@@ -10,6 +10,7 @@ import numpy as np
 import regex
 
 from ragbase.ingest.split_ruler import Positions
+from ragbase.text.clusters import CLUSTER, has_clusters
 
 __all__ = ["Cut", "bounds", "cluster_floor"]
 
@@ -47,12 +48,8 @@ _PATTERNS: Final = {
     Cut.LINE: regex.compile(r"(?:\r\n?|\n)(?:[ \t\f\v]*+(?:\r\n?|\n))*+"),
     Cut.CLAUSE: regex.compile(r"[,;:]\s++|[—–]\s*+|[，、；：､]|\p{Pe}\s++"),
     Cut.WORD: regex.compile(r"(?<=\S)\s++(?=\S)"),
-    Cut.CLUSTER: regex.compile(r"\X"),
+    Cut.CLUSTER: CLUSTER,
 }
-_CLUSTERS: Final = regex.compile(
-    r"[\p{M}\p{Grapheme_Cluster_Break=Prepend}\u200D\u1100-\u11FF\uA960-\uA97F\uD7B0-\uD7FF"
-    r"\U0001F1E6-\U0001F1FF\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F\uFF9E\uFF9F\r]"
-)
 
 
 def bounds(text: str, start: int, end: int, cut: Cut) -> Positions:
@@ -63,7 +60,7 @@ def bounds(text: str, start: int, end: int, cut: Cut) -> Positions:
 
 
 def _inside(text: str, start: int, end: int, cut: Cut) -> Iterator[int]:
-    if cut is Cut.POINT or (cut is Cut.CLUSTER and _CLUSTERS.search(text, start, end) is None):
+    if cut is Cut.POINT or (cut is Cut.CLUSTER and not has_clusters(text, start, end)):
         return iter(range(start + 1, end))
     if cut is Cut.SENTENCE:
         return _sentences(text, start, end)

@@ -50,7 +50,7 @@ def _sections(blocks: Sequence[Block], cutter: AtomCutter, allowance: Allowance)
             context = _context([heading.title for heading in open_headings], allowance)
             waiting = block.start if waiting is None else waiting
             for atom in cutter.atoms(block.start, block.end, Cut.SECTION, PROSE, context):
-                yield replace(atom, heading=block.level)
+                yield replace(atom, opens=block.level, leaves=block.level)
             continue
         yield from _block(block, Cut.BLOCK, cutter, _beneath(waiting, block, cutter, context))
         waiting = None
@@ -107,7 +107,7 @@ def _carrying(atoms: Iterable[Atom], ruler: Ruler, overlap: int) -> Iterator[Ato
     """
     before: Atom | None = None
     for atom in atoms:
-        if before is not None and not before.heading and _starts_block(atom, before):
+        if before is not None and not before.leaves and _starts_block(atom, before):
             short = ruler.units(before.start, atom.start) <= overlap
             yield replace(atom, carry=before.start) if short else atom
         else:
@@ -126,7 +126,7 @@ def _joined(atoms: Iterable[Atom], ruler: Ruler) -> Iterator[Atom]:
         if held is None:
             held = atom
         elif _may_join(held, atom, ruler):
-            held = replace(held, end=atom.end)
+            held = replace(held, end=atom.end, leaves=atom.leaves)
         else:
             yield held
             held = atom
@@ -137,7 +137,6 @@ def _joined(atoms: Iterable[Atom], ruler: Ruler) -> Iterator[Atom]:
 def _may_join(held: Atom, atom: Atom, ruler: Ruler) -> bool:
     return (
         atom.cut >= held.cut
-        and not (held.heading or atom.heading)
-        and held.context == atom.context
+        and held.context.prefix == atom.context.prefix
         and held.context.room.share(CRUMB).holds(ruler, held.start, atom.end)
     )

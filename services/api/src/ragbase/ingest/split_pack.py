@@ -72,12 +72,23 @@ class _Scale:
         self._units: list[list[int]] = [a.tolist() for a in ruler.unit_range(starts, ends)]
         self._tokens: list[list[int]] = [a.tolist() for a in ruler.token_range(starts, ends)]
 
-    def fill(self, first: int, last: int) -> float:
-        """How full a piece of atoms ``first`` to ``last - 1`` is; above 1: too full."""
-        return self._rooms[first].fill(
-            self._units[1][last - 1] - self._units[0][first],
-            self._tokens[1][last - 1] - self._tokens[0][first],
-        )
+    def pieces_from(self, first: int) -> Iterator[tuple[int, float]]:
+        """One past the last atom, and the fill, of each piece from atom ``first`` that fits.
+
+        The shortest comes first, and comes even if it is too full (fill above 1).
+        """
+        room, most = self._rooms[first], len(self.starts)
+        units, tokens = self._units[0][first], self._tokens[0][first]
+        unit_ends, token_ends = self._units[1], self._tokens[1]
+        last = first
+        while last < most:
+            fill = max(
+                (unit_ends[last] - units) / room.units, (token_ends[last] - tokens) / room.tokens
+            )
+            if fill > 1 and last > first:
+                return
+            last += 1
+            yield last, fill
 
 
 def _cheapest(atoms: Sequence[Atom], scale: _Scale) -> Iterator[tuple[int, int]]:
@@ -87,10 +98,7 @@ def _cheapest(atoms: Sequence[Atom], scale: _Scale) -> Iterator[tuple[int, int]]
     ends = [count] * count
     parting = [_parting_cost(atoms, index) for index in range(count)] + [0.0]
     for first in range(count - 1, -1, -1):
-        for last in range(first + 1, count + 1):
-            fill = scale.fill(first, last)
-            if fill > 1 and last > first + 1:
-                break
+        for last, fill in scale.pieces_from(first):
             cost = best[last] + parting[last] + max(0.0, 1 - fill) ** 2
             if cost < best[first]:
                 best[first], ends[first] = cost, last
@@ -105,5 +113,5 @@ def _parting_cost(atoms: Sequence[Atom], index: int) -> float:
     if index == 0:
         return 0.0
     atom, before = atoms[index], atoms[index - 1]
-    under = before.heading and not (atom.heading and atom.heading <= before.heading)
+    under = before.leaves and not 0 < atom.opens <= before.leaves
     return _CUT_COST[atom.cut] + (_HEADING_LEFT if under else 0.0)

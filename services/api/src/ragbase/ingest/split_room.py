@@ -36,10 +36,6 @@ class Room:
         """The room less some tokens."""
         return Room(self.units, max(1, self.tokens - tokens)) if tokens else self
 
-    def fill(self, units: int, tokens: int) -> float:
-        """How full the room is; above 1 when it is not enough."""
-        return max(units / self.units, tokens / self.tokens)
-
 
 class Allowance:
     """The room of each section of a document, whose headers differ in length."""

@@ -7,9 +7,10 @@ from typing import Final
 
 import regex
 
+from ragbase.text.clusters import CLUSTER
+
 __all__ = ["compatibility_form", "compatibility_map", "fold", "strip_accents"]
 
-_CLUSTER: Final = regex.compile(r"\X")
 _NOT_ASCII_DIGIT: Final = regex.compile(r"(?V1)[\p{Nd}--0-9]")
 _SILENT: Final = regex.compile(
     r"[\p{Cf}\u034F\u0640\u064B-\u065F\u0670\u20E3\uFE00-\uFE0F\U0001F3FB-\U0001F3FF]"
@@ -33,7 +34,7 @@ def compatibility_map(text: str) -> tuple[str, list[int], list[int]]:
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for match in _CLUSTER.finditer(text):
+    for match in CLUSTER.finditer(text):
         start, end = match.span()
         part = unicodedata.normalize("NFKC", match[0])
         same = part == match[0]

@@ -14,6 +14,8 @@ from typing import Final
 
 import regex
 
+from ragbase.text.clusters import CLUSTER, has_clusters
+
 __all__ = [
     "SEGMENT",
     "Part",
@@ -57,8 +59,6 @@ SEGMENT: Final = regex.compile(
 """Matches segments, in order, in NFKC text; no match is empty or holds white space."""
 
 _UNSPACED: Final = regex.compile(rf"[{_UNSPACED_SCRIPTS}]")
-_HAS_CLUSTERS: Final = regex.compile(r"[\p{M}\u1100-\u11FF]")
-_CLUSTER: Final = regex.compile(r"\X")
 _SIGNIFICANT_ALONE: Final = regex.compile(r"[\p{Han}\p{Hangul}]")
 _PLAIN_RUN: Final = regex.compile(
     r"[\u3005-\u3007\u3041-\u3096\u30A1-\u30FA\u30FC\u3400-\u4DBF\u4E00-\u9FFF\uAC00-\uD7A3]++"
@@ -107,9 +107,9 @@ def plain_grams(run: str) -> tuple[str, ...]:
 
 
 def _cluster_bounds(run: str) -> list[int]:
-    if _HAS_CLUSTERS.search(run) is None:
+    if not has_clusters(run):
         return list(range(len(run) + 1))
-    return [0, *(match.end() for match in _CLUSTER.finditer(run))]
+    return [0, *(match.end() for match in CLUSTER.finditer(run))]
 
 
 def compound_parts(segment: str) -> list[Part]:
