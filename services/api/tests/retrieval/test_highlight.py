@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -72,6 +73,16 @@ def test_long_text_without_spaces_is_marked_too() -> None:
     content = "机器学习是人工智能的一个分支，使用Python编程。" * 20
     assert marked(content, "人工智能 python") == ["人工智能", "Python"] * 20
     assert marked(content, "智") == ["智"] * 20
+
+
+def test_a_long_query_costs_no_more_than_the_text() -> None:
+    """A page of Chinese has thousands of terms."""
+    query = "".join(chr(0x4E00 + n) for n in range(8000))
+    content = ("，".join(chr(0x4E00 + n) * 3 + chr(0x4E01 + n) for n in range(100)) + "。") * 2
+    started = time.process_time()
+    spans = marked(content, query)
+    assert time.process_time() - started < 2
+    assert spans[0] == "一丁"
 
 
 def test_touching_and_overlapping_matches_are_one_span() -> None:

@@ -11,6 +11,7 @@ from ragbase.errors import (
     DatabaseUnavailableError,
     InvalidInputError,
     NotFoundError,
+    OverloadedError,
     UnavailableError,
 )
 from ragbase.models.domain import Hit
@@ -163,6 +164,15 @@ async def test_all_arms_failing_is_an_error(harbour: Any, fake_arm: Any) -> None
         with pytest.raises(UnavailableError) as caught:
             await search(request())
         assert (caught.value.status, caught.value.code) == (503, "database_unavailable")
+
+
+async def test_an_embedder_that_is_full_asks_to_wait(harbour: Any, fake_arm: Any) -> None:
+    full = fake_arm("semantic", fault=OverloadedError("Too many queries wait.", retry_after=3))
+    service = harbour.service(semantic=full)
+    assert codes(await service.search(request())) == ["semantic_unavailable"]
+    with pytest.raises(OverloadedError) as caught:
+        await service.semantic(request())
+    assert caught.value.retry_after == 3
 
 
 async def test_degraded_answers_are_counted_by_reason(harbour: Any) -> None:
@@ -394,8 +404,6 @@ async def test_embedding_ends_with_the_search_that_wanted_it(harbour: Any) -> No
 @pytest.mark.parametrize("name", ["nowhere", "No Such", "a\x00b", "", "x" * 64, "é"])
 async def test_a_collection_that_is_not_there_is_not_found(world: Any, name: str) -> None:
     for fields in ({"collection": name}, {"collections": ["default", name]}):
-        if fields.get("collection") == "":
-            continue
         with pytest.raises(NotFoundError) as caught:
             await world.service().search(request(**fields))
         assert caught.value.code == "collection_not_found"

@@ -26,16 +26,14 @@ A document without an external id has no ``@external_id``: ask with ``exists``.
 
 from __future__ import annotations
 
-import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ragbase.errors import InvalidInputError
 from ragbase.limits import FILTER_CONDITIONS_MAX, FILTER_DEPTH_MAX, FILTER_VALUES_MAX
+from ragbase.models.filter_values import clean_value, invalid_filter, read_instant
 
 __all__ = [
     "MATCH_ALL",
@@ -56,9 +54,6 @@ DocumentField = Literal["@id", "@external_id", "@title", "@created_at"]
 
 NAME_CHARS_MAX = 1000
 NAME_KEYS_MAX = 16
-VALUE_DEPTH_MAX = 32
-NUMBER_MAX = 1.7976931348623157e308
-"""Largest double; JSON numbers beyond it are read as infinity by most writers of metadata."""
 
 _NEGATED: dict[str, Operator] = {"ne": "eq", "nin": "in"}
 _OPERATORS: tuple[str, ...] = (*get_args(Operator), *_NEGATED)
@@ -120,10 +115,6 @@ def parse_filter(raw: object) -> Filter:
     return _Parser().filter(raw, "filter", depth=0)
 
 
-def _invalid(message: str, path: str) -> InvalidInputError:
-    return InvalidInputError(f"{path}: {message}", code="invalid_filter", field=path)
-
-
 def _shown(name: str) -> str:
     """A user's name as it can stand in a message: short, printable, encodable."""
     printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[:60])
@@ -139,7 +130,7 @@ class _Parser:
 
     def filter(self, raw: object, path: str, *, depth: int) -> Filter:
         if not isinstance(raw, Mapping):
-            raise _invalid('write a filter as an object, such as {"year": 2024}', path)
+            raise invalid_filter('write a filter as an object, such as {"year": 2024}', path)
         nodes: list[Filter] = []
         for name, operand in raw.items():
             nodes.append(self.entry(name, operand, f"{path}.{_shown(str(name))}", depth=depth))
@@ -147,7 +138,7 @@ class _Parser:
 
     def entry(self, name: object, operand: object, path: str, *, depth: int) -> Filter:
         if not isinstance(name, str):
-            raise _invalid("names must be strings", path)
+            raise invalid_filter("names must be strings", path)
         if name == "not":
             return Not(self.filter(operand, path, depth=_deeper(depth, path)))
         if name in ("and", "or"):
@@ -159,7 +150,7 @@ class _Parser:
         self, name: str, operand: object, path: str, *, depth: int
     ) -> tuple[Filter, ...]:
         if not isinstance(operand, list | tuple):
-            raise _invalid(
+            raise invalid_filter(
                 f'"{name}" takes an array of filters; for the metadata key of that name write '
                 f'"metadata.{name}"',
                 path,
@@ -174,11 +165,13 @@ class _Parser:
         if not isinstance(operand, Mapping):
             return self.compare(field, "eq", operand, path)
         if not operand:
-            raise _invalid('give an operator; to compare with an object write {"eq": {…}}', path)
+            raise invalid_filter(
+                'give an operator; to compare with an object write {"eq": {…}}', path
+            )
         nodes: list[Filter] = []
         for name, value in operand.items():
             if name not in _OPERATORS:
-                raise _invalid(
+                raise invalid_filter(
                     f'unknown operator "{_shown(str(name))}"; use one of {", ".join(_OPERATORS)}; '
                     'to compare with an object write {"eq": {…}}',
                     path,
@@ -201,12 +194,12 @@ class _Parser:
     ) -> Any:
         if op == "exists":
             if not isinstance(operand, bool):
-                raise _invalid("exists takes true or false", path)
+                raise invalid_filter("exists takes true or false", path)
             return operand
         if op == "in":
             return self.members(field, operand, path)
         if op == _TEXT_ONLY and field in ("@id", "@created_at"):
-            raise _invalid(
+            raise invalid_filter(
                 f"contains does not apply to {field}; use eq, in or gt, gte, lt, lte", path
             )
         return _operand(field, operand, path)
@@ -215,10 +208,10 @@ class _Parser:
         self, field: MetadataPath | DocumentField, operand: object, path: str
     ) -> tuple[Any, ...]:
         if not isinstance(operand, list | tuple):
-            raise _invalid("in and nin take an array of values", path)
+            raise invalid_filter("in and nin take an array of values", path)
         self.values += len(operand)
         if self.values > FILTER_VALUES_MAX:
-            raise _invalid(
+            raise invalid_filter(
                 f"a filter may list {FILTER_VALUES_MAX} values for in and nin in all", path
             )
         return tuple(
@@ -228,34 +221,34 @@ class _Parser:
 
 def _deeper(depth: int, path: str) -> int:
     if depth >= FILTER_DEPTH_MAX:
-        raise _invalid(f"and, or and not may be nested {FILTER_DEPTH_MAX} deep", path)
+        raise invalid_filter(f"and, or and not may be nested {FILTER_DEPTH_MAX} deep", path)
     return depth + 1
 
 
 def _too_many_conditions(path: str) -> InvalidInputError:
-    return _invalid(
+    return invalid_filter(
         f"a filter may have {FILTER_CONDITIONS_MAX} conditions; use in for alternatives", path
     )
 
 
 def _field(name: str, path: str) -> MetadataPath | DocumentField:
     if len(name) > NAME_CHARS_MAX:
-        raise _invalid(f"a name may have {NAME_CHARS_MAX} characters", path)
+        raise invalid_filter(f"a name may have {NAME_CHARS_MAX} characters", path)
     if name.startswith("@"):
         if name not in get_args(DocumentField):
-            raise _invalid(
+            raise invalid_filter(
                 f"unknown document field; use one of {', '.join(get_args(DocumentField))}, or "
                 'write "metadata." before a metadata key that starts with @',
                 path,
             )
         return cast(DocumentField, name)
-    keys = _keys(_clean(name, path))
+    keys = _keys(clean_value(name, path))
     if len(keys) > 1 and keys[0] == "metadata":
         keys = keys[1:]
     if "" in keys:
-        raise _invalid("a key must not be empty; write \\. for a dot inside a key", path)
+        raise invalid_filter("a key must not be empty; write \\. for a dot inside a key", path)
     if len(keys) > NAME_KEYS_MAX:
-        raise _invalid(f"a name may go {NAME_KEYS_MAX} objects deep", path)
+        raise invalid_filter(f"a name may go {NAME_KEYS_MAX} objects deep", path)
     return MetadataPath(keys)
 
 
@@ -271,63 +264,15 @@ def _keys(name: str) -> tuple[str, ...]:
 
 def _operand(field: MetadataPath | DocumentField, operand: object, path: str) -> Any:
     if isinstance(field, MetadataPath):
-        return _clean(operand, path)
+        return clean_value(operand, path)
     if field == "@id":
         if isinstance(operand, bool) or not isinstance(operand, int | float):
-            raise _invalid("@id takes numbers", path)
-        return _clean(operand, path)
+            raise invalid_filter("@id takes numbers", path)
+        return clean_value(operand, path)
     if not isinstance(operand, str):
-        raise _invalid(
+        raise invalid_filter(
             f"{field} takes strings; for documents without one write "
             f'{{"{field}": {{"exists": false}}}}',
             path,
         )
-    return _instant(operand, path) if field == "@created_at" else _clean(operand, path)
-
-
-def _instant(text: str, path: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return zoned.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise _invalid(
-            "@created_at takes ISO 8601 dates and times, such as 2024-05-01 or "
-            "2024-05-01T12:00:00Z",
-            path,
-        ) from None
-
-
-def _clean(value: Any, path: str, depth: int = 0) -> Any:
-    """The value with strings in NFC, as metadata is stored; refuses what JSONB cannot hold."""
-    if isinstance(value, str):
-        return _clean_text(value, path)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return _clean_number(value, path)
-    if depth >= VALUE_DEPTH_MAX:
-        raise _invalid(f"values may be nested {VALUE_DEPTH_MAX} deep", path)
-    if isinstance(value, list | tuple):
-        return [_clean(item, path, depth + 1) for item in value]
-    if isinstance(value, Mapping):
-        return {
-            _clean(str(key), path): _clean(item, path, depth + 1) for key, item in value.items()
-        }
-    raise _invalid("values must be JSON", path)
-
-
-def _clean_text(value: str, path: str) -> str:
-    if "\x00" in value:
-        raise _invalid("remove the NUL character (U+0000)", path)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise _invalid("remove the lone surrogate (half of a UTF-16 pair)", path) from None
-    return unicodedata.normalize("NFC", value)
-
-
-def _clean_number(value: float, path: str) -> float:
-    if (isinstance(value, float) and not math.isfinite(value)) or abs(value) > NUMBER_MAX:
-        raise _invalid("numbers must be finite and within ±1.8e308", path)
-    return value
+    return read_instant(operand, path) if field == "@created_at" else clean_value(operand, path)

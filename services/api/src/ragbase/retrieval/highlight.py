@@ -87,11 +87,18 @@ class Highlighter:
 
     def _match_piece(self, text: str) -> list[_Match]:
         if _PLAIN_TERM.match(text):
-            return [(at, at + len(term)) for term in self._plain for at in _places(text, term)]
+            return self._match_plain(text)
         if len(self._plain) == len(self._wanted):
             return []
         self._consider({text})
         return self._chosen(self._vocabulary.tokens(text)) if text in self._matching else []
+
+    def _match_plain(self, text: str) -> list[_Match]:
+        """By the text's pairs where it is shorter than the list of terms, else by the terms."""
+        if len(self._plain) <= len(text):
+            return [(at, at + len(term)) for term in self._plain for at in _places(text, term)]
+        ends = [(at, at + size) for size in (1, 2) for at in range(len(text) - size + 1)]
+        return [(start, end) for start, end in ends if text[start:end] in self._wanted]
 
     def _chosen(self, tokens: Iterable[Token]) -> list[_Match]:
         return [(start, end) for term, start, end in tokens if term in self._wanted]

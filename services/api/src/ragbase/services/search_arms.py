@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ragbase.errors import DeadlineExceededError, InvalidInputError, RagBaseError, UnavailableError
+from ragbase.errors import (
+    DeadlineExceededError,
+    InvalidInputError,
+    OverloadedError,
+    RagBaseError,
+    UnavailableError,
+)
 from ragbase.models.domain import ArmName, Hit
 from ragbase.retrieval.arms import Arm, ArmQuery
 from ragbase.retrieval.trace import Trace
 from ragbase.telemetry.logs import get_logger
 
-__all__ = ["failure_code", "failure_reason", "run_arms"]
+__all__ = ["failure_code", "failure_reason", "run_arms", "unexpected"]
 
 _log = get_logger("ragbase.search")
 
@@ -21,7 +27,8 @@ async def run_arms(
 ) -> dict[ArmName, list[Hit]]:
     """The rankings of the arms that answered; a failure becomes a warning in ``query.trace``.
 
-    Raises `UnavailableError` when none answered or there is none to ask, and `InvalidInputError` as an arm raises it.
+    Raises `UnavailableError` when none answered or there is none to ask (`OverloadedError` when the
+    only one is full), and `InvalidInputError` as an arm raises it.
     """
     outcomes = await asyncio.gather(*(_attempt(arm, query, budget_s) for arm in arms))
     rankings: dict[ArmName, list[Hit]] = {}
@@ -60,22 +67,28 @@ def failure_reason(error: Exception) -> str:
     return "It took too long." if isinstance(error, TimeoutError) else "See the server's log."
 
 
+def unexpected(error: Exception) -> Exception | None:
+    """The error if its traceback is worth a place in the log."""
+    return None if isinstance(error, RagBaseError | TimeoutError) else error
+
+
 def _warn(trace: Trace, arm: ArmName, error: Exception) -> None:
     code = failure_code(arm, error)
     trace.fail(code, f"The {arm} arm did not answer. {failure_reason(error)}", arm)
-    expected = isinstance(error, RagBaseError | TimeoutError)
-    _log.warning("arm_failed", arm=arm, code=code, exc_info=None if expected else error)
+    _log.warning("arm_failed", arm=arm, code=code, exc_info=unexpected(error))
 
 
-def _nothing_left(arms: Sequence[Arm], failures: Sequence[Exception]) -> UnavailableError:
+def _nothing_left(arms: Sequence[Arm], failures: Sequence[Exception]) -> RagBaseError:
     if not arms:
         return UnavailableError(
             "None of the arms that `fusion` gives weight to is configured on this server.",
             code="search_unavailable",
         )
+    first = failures[0]
+    if isinstance(first, OverloadedError) and len(failures) == 1:
+        return first
     reasons = " ".join(
         f"{arm.name}: {failure_reason(error)}" for arm, error in zip(arms, failures, strict=True)
     )
-    first = failures[0]
     code = first.code if isinstance(first, UnavailableError) else failure_code("search", first)
     return UnavailableError(f"The search found no arm that answers. {reasons}", code=code)

@@ -96,7 +96,7 @@ def _depth(request: SearchRequest, settings: Settings, top_k: int) -> int:
 
 
 async def _collections(request: SearchRequest, database: Database) -> list[Collection]:
-    names = request.collections or [request.collection or DEFAULT]
+    names = request.collections or [DEFAULT if request.collection is None else request.collection]
     for name in names:
         if not _COLLECTION_NAME.fullmatch(name):
             raise collection_not_found(name)

@@ -9,7 +9,7 @@ from ragbase.models.domain import StoredChunk
 from ragbase.retrieval.fusion import FusedHit
 from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank
 from ragbase.retrieval.trace import Trace
-from ragbase.services.search_arms import failure_code, failure_reason
+from ragbase.services.search_arms import failure_code, failure_reason, unexpected
 from ragbase.services.search_plan import SearchPlan
 from ragbase.telemetry.logs import get_logger
 
@@ -74,5 +74,5 @@ async def try_rerank(
             f"{failure_reason(error)}",
             "rerank",
         )
-        _log.warning("rerank_failed", reranker=reranker.name, code=code, exc_info=error)
+        _log.warning("rerank_failed", reranker=reranker.name, code=code, exc_info=unexpected(error))
         return None
