@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -283,15 +283,19 @@ def wire() -> Callable[[Handler], Any]:
                 pass  # the client or the handler has closed
             finally:
                 writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             at_work.add(asyncio.create_task(talk(reader, writer)))
 
         server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**20)
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        server.close()
-        for task in at_work:
-            task.cancel()
-        await asyncio.gather(*at_work, return_exceptions=True)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            server.close()
+            for task in at_work:
+                task.cancel()
+            await asyncio.gather(*at_work, return_exceptions=True)
 
     return serve

@@ -15,6 +15,9 @@ from ragbase.clients.vectors import UnusableAnswerError
 
 __all__ = ["Retries", "RetryPolicy"]
 
+LEAST_S = 0.05
+"""No attempt begins with less: it would fail, and its message would blame the server."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -59,8 +62,8 @@ class Retries:
 
     @property
     def seconds_left(self) -> float:
-        """What the next attempt may take (at least a moment, so that it ends by itself)."""
-        return max(0.001, self._deadline - monotonic())
+        """What the next attempt may take."""
+        return max(LEAST_S, self._deadline - monotonic())
 
     def __iter__(self) -> Iterator[Attempt]:
         attempts = self._policy.attempts
@@ -81,4 +84,4 @@ class Retries:
         else:
             return False
         wait = self._policy.wait(self._failures, asked)
-        return wait if wait < self.seconds_left else False
+        return wait if wait + LEAST_S < self.seconds_left else False
