@@ -167,6 +167,12 @@ def test_a_heading_stays_with_the_text_under_it(size: int) -> None:
     assert uncovered(text, pieces) == ""
 
 
+def test_a_long_paragraph_under_a_heading_fills_its_pieces() -> None:
+    pieces = split("# Head\n\n" + "Some words in a sentence. " * 200, SplitRules(100, 0))
+    assert [piece.breadcrumb for piece in pieces] == [("Head",)] * 11
+    assert min(piece.words for piece in pieces) >= 80
+
+
 def test_a_short_section_keeps_its_table() -> None:
     """B021."""
     text = "\n\n".join(

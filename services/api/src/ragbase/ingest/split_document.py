@@ -52,7 +52,7 @@ def _sections(blocks: Sequence[Block], cutter: AtomCutter, allowance: Allowance)
             for atom in cutter.atoms(block.start, block.end, Cut.SECTION, PROSE, context):
                 yield replace(atom, opens=block.level, leaves=block.level)
             continue
-        yield from _block(block, Cut.BLOCK, cutter, _beneath(waiting, block, cutter, context))
+        yield from _under(waiting, block, cutter, context)
         waiting = None
 
 
@@ -61,11 +61,17 @@ def _context(titles: Iterable[str], allowance: Allowance) -> Context:
     return Context(breadcrumb, room)
 
 
-def _beneath(heading: int | None, block: Block, cutter: AtomCutter, context: Context) -> Context:
-    """The context of a block: of less room where it would not fit together with its heading."""
+def _under(
+    heading: int | None, block: Block, cutter: AtomCutter, context: Context
+) -> Iterator[Atom]:
+    """The atoms of a block; smaller ones where it does not fit in a piece with its heading."""
     if heading is None or context.room.holds(cutter.ruler, heading, block.end):
-        return context
-    return replace(context, room=context.room.share(_UNDER_HEADING))
+        yield from _block(block, Cut.BLOCK, cutter, context)
+        return
+    tight = replace(context, room=context.room.share(_UNDER_HEADING))
+    for atom in _block(block, Cut.BLOCK, cutter, tight):
+        room = context.room.without(atom.context.prefix_tokens)
+        yield replace(atom, context=replace(atom.context, room=room))
 
 
 def _block(block: Block, cut: Cut, cutter: AtomCutter, context: Context) -> Iterator[Atom]:
