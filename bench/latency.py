@@ -72,20 +72,29 @@ async def fill(dsn: str, chunks: int, embedder: Embedder, folder: Path) -> None:
     base = await embedder.embed_passages([source.text for source in sources[:4000]])
     corpus = sample(sources, chunks, shares=[1.0], base_vectors=base)
     info = await embedder.info()
-    async with await Database.open(dsn, write_timeout_s=3600) as database:
-        async with database.acquire() as connection:
-            await connection.execute("SET statement_timeout = 0")
-            row = await connection.fetchrow(
-                "INSERT INTO embedding_models (name, dimension) VALUES ($1, $2) RETURNING id",
-                info.model,
-                info.dimension,
-            )
-            assert row is not None
-            await load(connection, corpus, [1], model_id=row["id"])
-            dialect = await open_dialect(connection, "native")
-            await dialect.rebuild(connection)
-            await ensure_model(connection, info.model, info.dimension)
-            await connection.execute("VACUUM ANALYZE")
+    async with (
+        await Database.open(dsn, write_timeout_s=3600) as database,
+        database.acquire() as connection,
+    ):
+        await connection.execute("SET statement_timeout = 0")
+        row = await connection.fetchrow(
+            "INSERT INTO embedding_models (name, dimension) VALUES ($1, $2) RETURNING id",
+            info.model,
+            info.dimension,
+        )
+        assert row is not None
+        await load(connection, corpus, [1], model_id=row["id"])
+        dialect = await open_dialect(connection, "native")
+        await dialect.rebuild(connection)
+        await ensure_model(connection, info.model, info.dimension)
+        await connection.execute("VACUUM ANALYZE")
+
+
+def state_folder() -> Path:
+    """A folder that the server's unprivileged user can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="ragbase-bench-"))
+    folder.chmod(0o711)
+    return folder
 
 
 def start_api(dsn: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -218,9 +227,7 @@ def as_markdown(chunks: int, report: dict[str, dict[str, float]]) -> str:
 async def bench(chunks: int, rounds: int, queries: int, folder: Path) -> dict[str, Any]:
     """One size: fill, start, measure, stop."""
     embedder = await open_embedder(Settings())
-    state = Path(tempfile.mkdtemp(prefix="ragbase-bench-"))
-    state.chmod(0o711)
-    with EmbeddedPostgres(state / "postgres", settings=SETTINGS) as server:
+    with EmbeddedPostgres(state_folder() / "postgres", settings=SETTINGS) as server:
         await fill(server.dsn, chunks, embedder, folder)
         process, url = start_api(server.dsn)
         try:

@@ -14,7 +14,6 @@ from schemathesis.specs.openapi.checks import (
 from ragbase.main import create_app
 from ragbase.settings import Settings
 
-
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
 
 
