@@ -115,7 +115,7 @@ async def test_many_items_wait_for_room_and_keep_their_order(
 ) -> None:
     items = [number * 37 % 90 for number in range(300) if number * 37 % 90 != 13]
     both = await asyncio.gather(batcher.submit_all(items), batcher.submit_all(items[::-1]))
-    assert both == [[2 * item for item in items], [2 * item for item in items[::-1]]]
+    assert list(both) == [[2 * item for item in items], [2 * item for item in items[::-1]]]
     assert await batcher.submit_all([]) == []
 
 
@@ -134,7 +134,7 @@ async def test_a_cancelled_caller_is_left_out(batcher: Batcher[int, int], model:
     gone, stays = await queued(batcher, 2, 3)
     gone.cancel()
     model.release()
-    assert await asyncio.gather(first, stays) == [2, 6]
+    assert list(await asyncio.gather(first, stays)) == [2, 6]
     assert model.batches == [[1], [3]]
 
 

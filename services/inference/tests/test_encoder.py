@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,11 @@ def _gelu_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-ACTIVATIONS = {"gelu": _gelu, "gelu_new": _gelu_tanh, "relu": lambda x: np.maximum(x, 0)}
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "gelu": _gelu,
+    "gelu_new": _gelu_tanh,
+    "relu": lambda x: np.maximum(x, 0),
+}
 
 
 def _attention(x: Any, weights: Weights, names: list[str], heads: int) -> Any:

@@ -40,5 +40,6 @@ def test_padding_has_no_part(pooling: Pooling) -> None:
 
 def test_unit_rows_have_length_one_and_zero_stays_zero() -> None:
     got = unit_rows(np.array([[3, 4], [0, 0], [1e-4, 0]], np.float32))
-    np.testing.assert_allclose(got, [[0.6, 0.8], [0, 0], [1, 0]], atol=1e-6)
+    want = np.array([[0.6, 0.8], [0, 0], [1, 0]], np.float32)
+    np.testing.assert_allclose(got, want, atol=1e-6)
     assert got.flags.c_contiguous

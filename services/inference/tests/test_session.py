@@ -14,7 +14,7 @@ from ragbase_inference.session import EncoderSession, pad
 
 def write(path: Path, *, inputs: list[str], rank: int = 3) -> Path:
     """A model that repeats its ids: (batch, tokens) → rank 2, or 3 with a last axis of 1."""
-    shape = ["b", "t"]
+    shape: list[str | int | None] = ["b", "t"]
     nodes = [helper.make_node("Cast", [inputs[0]], ["flat"], to=TensorProto.FLOAT)]
     axes = helper.make_tensor("axes", TensorProto.INT64, [1], [2])
     nodes += (

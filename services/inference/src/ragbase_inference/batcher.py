@@ -143,7 +143,7 @@ class Batcher(Generic[Item, Result]):
             _settle(self._waiting.popleft().future, ClosedError("the model is closed"))
         if self._worker is not None:
             await asyncio.gather(self._worker, return_exceptions=True)
-        self._thread.shutdown(wait=False)
+        await asyncio.to_thread(self._thread.shutdown)
 
 
 def _settle(future: asyncio.Future[Result], outcome: Result | BaseException) -> None:
