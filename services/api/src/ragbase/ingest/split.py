@@ -63,9 +63,9 @@ def _spans(text: str, rules: SplitRules, ruler: Ruler, allowance: Allowance) -> 
 
 
 def _overlap(rules: SplitRules, ruler: Ruler, length: int) -> int:
-    """The overlap in units, shrunk with the pieces where the token cap makes these shorter."""
+    """The overlap in units: where the token cap makes pieces shorter, a third of these at most."""
     tokens = ruler.tokens(0, length)
     if rules.max_tokens is None or not tokens:
         return rules.overlap
     size = rules.max_tokens * ruler.units(0, length) / tokens
-    return int(rules.overlap * min(1.0, size / rules.size))
+    return rules.overlap if size >= rules.size else min(rules.overlap, int(size / 3))
