@@ -73,13 +73,25 @@ def test_a_chunk_named_twice_by_an_arm_counts_once() -> None:
 # Weighted sum
 
 
-def test_scores_are_scaled_over_each_arm() -> None:
+def test_scores_are_scaled_by_the_best_of_each_arm() -> None:
+    fused = fuse(
+        {
+            "semantic": ranking(1, 2, 3, scores=[0.8, 0.4, 0.2]),
+            "keyword": ranking(3, 1, scores=[20, 5]),
+        },
+        weighted(semantic=3, keyword=1),
+    )
+    assert by_chunk(fused) == pytest.approx({1: 0.8125, 2: 0.375, 3: 0.4375})
+
+
+def test_scores_may_be_scaled_by_the_worst_of_each_arm_too() -> None:
     fused = fuse(
         {
             "semantic": ranking(1, 2, 3, scores=[0.9, 0.5, 0.1]),
             "keyword": ranking(3, 1, scores=[20, 4]),
         },
         weighted(semantic=3, keyword=1),
+        normalise="observed",
     )
     assert by_chunk(fused) == pytest.approx({1: 0.75, 2: 0.375, 3: 0.25})
 
@@ -89,15 +101,21 @@ def test_equal_scores_are_all_the_best() -> None:
     assert by_chunk(fuse({"keyword": ranking(1, scores=[0])}, EVEN)) == {1: 0.5}
 
 
-def test_the_theoretical_minimum_keeps_weak_rows_apart_from_absent_ones() -> None:
+def test_the_last_row_of_a_short_list_counts_more_than_an_absent_one() -> None:
     rankings: Rankings = {"keyword": ranking(1, 2, scores=[4, 1])}
-    assert by_chunk(fuse(rankings, EVEN)) == {1: 0.5, 2: 0.0}
-    assert by_chunk(fuse(rankings, EVEN, normalise="theoretical")) == {1: 0.5, 2: 0.125}
+    assert by_chunk(fuse(rankings, EVEN)) == {1: 0.5, 2: 0.125}
+    assert by_chunk(fuse(rankings, EVEN, normalise="observed")) == {1: 0.5, 2: 0.0}
 
 
-def test_negative_cosines_are_worth_nothing_against_the_theoretical_minimum() -> None:
+def test_a_score_does_not_depend_on_the_depth_of_the_arms() -> None:
+    deep = ranking(1, 2, 3, 4, scores=[9, 6, 3, 1])
+    cut = by_chunk(fuse({"keyword": deep[:2]}, EVEN))
+    assert cut.items() <= by_chunk(fuse({"keyword": deep}, EVEN)).items()
+
+
+def test_negative_cosines_are_worth_nothing() -> None:
     rankings: Rankings = {"semantic": ranking(1, 2, scores=[0.5, -0.5])}
-    assert by_chunk(fuse(rankings, EVEN, normalise="theoretical")) == {1: 0.5, 2: 0.0}
+    assert by_chunk(fuse(rankings, EVEN)) == {1: 0.5, 2: 0.0}
 
 
 def test_an_arm_without_weight_adds_no_rows() -> None:
@@ -159,11 +177,11 @@ def test_rows_are_ordered_complete_distinct_and_bounded(
         )
 
 
-@given(rankings, fusions)
+@given(rankings, fusions, normalises)
 def test_a_chunk_that_no_arm_ranks_lower_is_not_fused_lower(
-    found: Rankings, fusion: Fusion
+    found: Rankings, fusion: Fusion, normalise: Normalise
 ) -> None:
-    fused = by_chunk(fuse(found, fusion))
+    fused = by_chunk(fuse(found, fusion, normalise=normalise))
     places = {
         arm: {hit.chunk_id: n for n, hit in enumerate(ranked)} for arm, ranked in found.items()
     }

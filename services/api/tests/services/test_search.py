@@ -320,11 +320,11 @@ async def test_weights_order_the_rows_and_choose_the_arms(harbour: Any, fake_arm
     one, two = (await harbour.service().search(request())).results[:2]
     semantic = fake_arm(
         "semantic",
-        hits=[Hit(one.chunk_id, one.document_id, 0.9), Hit(two.chunk_id, two.document_id, 0.1)],
+        hits=[Hit(one.chunk_id, one.document_id, 0.8), Hit(two.chunk_id, two.document_id, 0.2)],
     )
     keyword = fake_arm(
         "keyword",
-        hits=[Hit(two.chunk_id, two.document_id, 9.0), Hit(one.chunk_id, one.document_id, 1.0)],
+        hits=[Hit(two.chunk_id, two.document_id, 8.0), Hit(one.chunk_id, one.document_id, 2.0)],
     )
     service = harbour.service(semantic=semantic, keyword=keyword)
 
@@ -336,8 +336,8 @@ async def test_weights_order_the_rows_and_choose_the_arms(harbour: Any, fake_arm
     answer = await search(semantic=1, keyword=3)
     assert answer.score_kind == "weighted"
     assert [(row.chunk_id, row.score) for row in answer.results] == [
-        (two.chunk_id, 0.75),
-        (one.chunk_id, 0.25),
+        (two.chunk_id, 0.75 + 0.25 * 0.25),
+        (one.chunk_id, 0.25 + 0.75 * 0.25),
     ]
     alone = await search(semantic=1)
     assert [row.chunk_id for row in alone.results] == [one.chunk_id, two.chunk_id]

@@ -29,7 +29,8 @@ class RrfFusion(BaseModel):
 
 
 class WeightedFusion(BaseModel):
-    """Weighted mean of the arms' scores, each scaled to 0…1 over the rows of its arm."""
+    """Weighted mean of the arms' scores: of each arm the best row counts 1, a BM25 or cosine of 0
+    counts 0, as does a chunk that the arm does not have."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -36,6 +36,9 @@ Normalise = Literal["observed", "theoretical"]
 ARMS: Final[tuple[ArmName, ...]] = ("semantic", "keyword", "graph")
 """The order in which arms are named everywhere."""
 
+DEFAULT_NORMALISE: Final[Normalise] = "theoretical"
+"""As good as the observed minimum where both are deep, and blind to the depth: see ADR 9."""
+
 FLOORS: Final[Mapping[ArmName, float]] = {"semantic": 0.0, "keyword": 0.0, "graph": 0.0}
 """Least score an arm can give: BM25 and PageRank are positive; cosines below 0 count as 0."""
 
@@ -58,14 +61,14 @@ def fuse(
     rankings: Mapping[ArmName, Sequence[Hit]],
     fusion: Fusion = DEFAULT_RRF,
     *,
-    normalise: Normalise = "observed",
+    normalise: Normalise = DEFAULT_NORMALISE,
 ) -> list[FusedHit]:
     """All chunks of all rankings, by fused score descending, then chunk id.
 
     Each ranking is best first; of a chunk that it names twice the first place counts. A chunk that
     an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
-    the worst score in the arm's list (so it depends on the depth), or the arm's least possible one.
-    Scores are at most n/(k + 1) for n arms, or 1.
+    the least score the arm can give, or the worst in its list (which depends on the depth, and makes
+    the last row of a short list worth nothing). Scores are at most n/(k + 1) for n arms, or 1.
     """
     parts: dict[int, list[float]] = {}
     sources: dict[int, tuple[ArmName, ...]] = {}
