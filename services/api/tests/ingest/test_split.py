@@ -10,7 +10,7 @@ from time import process_time
 import numpy as np
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -427,6 +427,9 @@ RULES = st.builds(
 
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, RULES)
+@example("\x1c", SplitRules(size=1, overlap=0, syntax="words"))
+@example("# Head xxxx xxxx", SplitRules(size=2, overlap=1, syntax="words", max_tokens=2))
+@example("# a\n# b\n\n" + "x" * 130, SplitRules(size=3, overlap=2, max_tokens=3))
 def test_any_text_under_any_rules(text: str, rules: SplitRules) -> None:
     """R2, R7, R9, B025, B027, B029: exact slices, growing, bounded; nothing but markup is lost."""
     pieces = split(text, rules, TOKENIZER)

@@ -24,14 +24,15 @@ __all__ = ["within_tokens"]
 def within_tokens(spans: Sequence[Span], text: str, tokenizer: Tokenizer) -> Iterator[Span]:
     """The spans, those over their room cut again; only a single code point may remain over it."""
     counts = tokenizer.count([text[span.start : span.end] for span in spans])
+    reached = 0
     for index, (span, count) in enumerate(zip(spans, counts, strict=True)):
-        if count <= span.context.room.tokens or span.end - span.start == 1:
-            yield span
-            continue
+        fits = count <= span.context.room.tokens or span.end - span.start == 1
         following = spans[index + 1].start if index + 1 < len(spans) else len(text)
-        for part in _cut_again(span, text, tokenizer):
-            if part.start < following:  # else the next span repeats it whole
+        for part in (span,) if fits else _cut_again(span, text, tokenizer):
+            # Parts of an overlap may lie whole in the piece before or in the one after.
+            if part.end > reached and (fits or part.start < following):
                 yield part
+                reached = part.end
 
 
 def _cut_again(span: Span, text: str, tokenizer: Tokenizer) -> Iterator[Span]:

@@ -24,7 +24,9 @@ Positions = NDArray[np.int64]
 
 _DENSE: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}"
 _SYLLABIC: Final = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_RUN: Final = regex.compile(rf"([^\s{_DENSE}{_SYLLABIC}]++)|([{_DENSE}]++)|([{_SYLLABIC}]++)")
+_BLANK: Final = r"\s\x1C-\x1F"
+"""What `str.split` takes for white space; Unicode counts the last four among control characters."""
+_RUN: Final = regex.compile(rf"([^{_BLANK}{_DENSE}{_SYLLABIC}]++)|([{_DENSE}]++)|([{_SYLLABIC}]++)")
 _WORD, _DENSE_RUN = 1, 2
 _WORD_MAX: Final = 100
 _LONG_STEP: Final = 8
