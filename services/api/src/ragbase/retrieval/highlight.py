@@ -53,6 +53,7 @@ class Highlighter:
         self._plain = [term for term in self._wanted if _PLAIN_TERM.fullmatch(term)]
         self._vocabulary = _vocabulary(language)
         self._matching = self._vocabulary.runs_with(self._wanted)
+        self._matches: dict[str, list[_Match]] = {}
 
     def spans(self, content: str) -> list[Span]:
         """See `highlights`."""
@@ -62,7 +63,9 @@ class Highlighter:
         self._consider(runs)
         spans: list[_Match] = []
         for run in runs & self._matching:
-            found = self._match(run)
+            found = self._matches.get(run)
+            if found is None:
+                found = self._matches[run] = self._match(run)
             for offset in _occurrences(content, run):
                 spans += [(offset + start, offset + end) for start, end in found]
         return [{"start": start, "end": end} for start, end in _merged(spans)[:HIGHLIGHTS_MAX]]
@@ -155,13 +158,17 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _occurrences(content: str, run: str) -> Iterator[int]:
+def _occurrences(content: str, run: str) -> list[int]:
     """Where ``run`` stands between white space or the ends of ``content``."""
-    last = len(content) - len(run)
-    for at in _places(content, run):
+    found: list[int] = []
+    at = content.find(run)
+    while at >= 0:
+        end = at + len(run)
         opens = at == 0 or content[at - 1].isspace()
-        if opens and (at == last or content[at + len(run)].isspace()):
-            yield at
+        if opens and (end == len(content) or content[end].isspace()):
+            found.append(at)
+        at = content.find(run, end)  # none starts inside: there is no white space in a run
+    return found
 
 
 def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
