@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragbase.errors import InvalidInputError
@@ -234,6 +234,7 @@ def test_terms_are_sound_for_any_text(text: str) -> None:
 
 
 @given(ANY_TEXT)
+@example("\U0001e5f1")
 def test_a_text_finds_itself(text: str) -> None:
     """What is indexed can be searched: no text with terms is out of reach of its own words."""
     assert bool(ENGLISH.query_terms(text)) == bool(ENGLISH.terms(text))

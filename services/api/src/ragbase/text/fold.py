@@ -49,7 +49,8 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     folded = _SILENT.sub("", unicodedata.normalize("NFKC", word.casefold()))
-    ascii_digits: str = _NOT_ASCII_DIGIT.sub(lambda m: str(unicodedata.digit(m[0])), folded)
+    # Digits younger than Python's own tables stay as they are.
+    ascii_digits: str = _NOT_ASCII_DIGIT.sub(lambda m: str(unicodedata.digit(m[0], m[0])), folded)
     return ascii_digits
 
 
