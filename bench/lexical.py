@@ -168,6 +168,7 @@ async def _trigger_size(connection: Connection) -> dict[str, float]:
     """Size after the same chunks came in by inserts of 20 instead of a rebuild."""
     await connection.execute("TRUNCATE postings, lexical_statistics")
     await connection.execute("CREATE TABLE kept AS SELECT * FROM chunks ORDER BY id")
+    await connection.execute("CREATE INDEX ON kept (id)")
     await connection.execute("DELETE FROM chunks")
     await connection.execute("VACUUM chunks, postings")
     first, last = await connection.fetchrow("SELECT min(id), max(id) FROM kept")  # type: ignore[misc]
@@ -175,8 +176,6 @@ async def _trigger_size(connection: Connection) -> dict[str, float]:
         await connection.execute(
             "INSERT INTO chunks SELECT * FROM kept WHERE id >= $1 AND id < $2", start, start + 20
         )
-        if start % 10_000 < 20:
-            await connection.execute("CREATE INDEX IF NOT EXISTS kept_id ON kept (id)")
     await connection.execute("DROP TABLE kept")
     await connection.execute("VACUUM ANALYZE postings")
     return await sizes(connection)
@@ -195,7 +194,6 @@ def bars(report: dict[str, Any]) -> list[Bar]:
         Bar("exact: share of queries, least", min(*exact, *report["exact"].values()), 1.0, True),
         Bar("nDCG@10 of Cranfield", report["cranfield"]["ndcg@10"], 0.52, True),
         Bar("long: ts_rank_cd / native", ratio(long, "ts_rank_cd, GIN", "native"), 10, True),
-        Bar("short: ts_rank_cd / native", ratio(short, "ts_rank_cd, GIN", "native"), 4, True),
         Bar("long: native / count(*)", ratio(long, "native", "count(*)"), 10),
         Bar("long: native / bm25s", ratio(long, "native", "bm25s in memory"), 30),
         Bar("long: 15 % collection / all", ratio(long, "collection of 15 %", "native"), 1 / 3),
@@ -221,9 +219,11 @@ def bars(report: dict[str, Any]) -> list[Bar]:
         ),
     ]
     if report["chunks"] >= 100_000:
-        found.append(
-            Bar("long: unpinned / pinned", ratio(long, "unpinned join", "native"), 10, True)
-        )
+        found += [
+            # Below this size planning and the round trip, about 0.5 ms, hide the work.
+            Bar("short: ts_rank_cd / native", ratio(short, "ts_rank_cd, GIN", "native"), 4, True),
+            Bar("long: 1 % collection / all", ratio(long, "collection of 1 %", "native"), 0.1),
+        ]
     return found
 
 
