@@ -20,6 +20,8 @@ import random
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,11 +74,13 @@ def read_queries(folder: Path, count: int) -> tuple[list[list[str]], list[list[s
     return long[:count], [chance.sample(query, chance.choice((2, 3))) for query in long[:count]]
 
 
-def state_folder() -> Path:
-    """A new folder that the server's unprivileged user may enter when we are root."""
-    folder = Path(tempfile.mkdtemp(prefix="ragbase-bench-"))
-    folder.chmod(0o711)
-    return folder
+@contextmanager
+def state_folder() -> Iterator[Path]:
+    """A folder, removed afterwards, that the server's unprivileged user may enter if we are root."""
+    with tempfile.TemporaryDirectory(prefix="ragbase-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
 
 
 async def fill(db: Database, corpus: Corpus) -> dict[str, int]:
@@ -119,7 +123,10 @@ async def bench(chunks: int, rounds: int, folder: Path) -> dict[str, Any]:
         read_sources(folder), chunks, shares=list(SHARES.values()), base_vectors=clustered(1000, 8)
     )
     long, short = read_queries(folder, 25 if chunks > 50_000 else 45)
-    with EmbeddedPostgres(state_folder() / "postgres", settings=SETTINGS) as server:
+    with (
+        state_folder() as state,
+        EmbeddedPostgres(state / "postgres", settings=SETTINGS) as server,
+    ):
         await migrate(server.dsn, dialect="native")
         async with await Database.open(
             server.dsn, statement_timeout_s=3600, write_timeout_s=3600

@@ -167,7 +167,10 @@ async def bench(chunks: int, queries: int, folder: Path, model: str) -> dict[str
     )
     asked = corpus.vectors[places] + 0.5 * noise
     asked /= np.linalg.norm(asked, axis=1, keepdims=True)
-    with EmbeddedPostgres(state_folder() / "postgres", settings=SETTINGS) as server:
+    with (
+        state_folder() as state,
+        EmbeddedPostgres(state / "postgres", settings=SETTINGS) as server,
+    ):
         await migrate(server.dsn, dialect="native")
         async with await Database.open(
             server.dsn, statement_timeout_s=3600, ef_search=EF_SEARCH
