@@ -1,8 +1,8 @@
 """What the API adds to its stages: HTTP latency against floors measured in the same run.
 
 Method. An embedded Postgres is filled with resampled chunks (`bench.corpus`), the API is started
-as a process of its own, and one keep-alive client asks. Rounds are interleaved: for each query, in
-a fixed order, (1) ``GET /health/live`` with that same client, (2) the keyword arm's bare SQL and
+as a process of its own, and one keep-alive client asks. Each round runs every step over all queries,
+in a fixed order: (1) ``GET /health/live`` with that same client, (2) the keyword arm's bare SQL and
 (3) the semantic arm's bare SQL, each a prepared statement on one connection, at the depth that the
 API uses, (4) the bare embedding, in this process, with the same model and settings, and (5) each
 route with ``rerank: false, include_graph: false``. Figures are medians over queries × rounds.
@@ -108,7 +108,7 @@ def start_api(dsn: str) -> tuple[subprocess.Popen[bytes], str]:
         "RAGBASE_PORT": str(port),
         "RAGBASE_LOG_LEVEL": "warning",
     }
-    process = subprocess.Popen([sys.executable, "-m", "ragbase.cli", "serve"], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "ragbase", "serve"], env=environment)
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -175,10 +175,10 @@ async def measure(
     ):
         plans = [await steps_for(q, client, keyword, semantic, embedder) for q in queries]
         for number in range(rounds + 1):
-            for steps in plans:
-                for name, step in steps.items():
+            for name in plans[0]:
+                for steps in plans:
                     started = time.perf_counter()
-                    await step()
+                    await steps[name]()
                     if number:
                         times[name].append((time.perf_counter() - started) * 1000)
     return times
@@ -224,11 +224,16 @@ def as_markdown(chunks: int, report: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines)
 
 
-async def bench(chunks: int, rounds: int, queries: int, folder: Path) -> dict[str, Any]:
-    """One size: fill, start, measure, stop."""
+async def bench(
+    chunks: int, rounds: int, queries: int, folder: Path, state: Path | None
+) -> dict[str, Any]:
+    """One size: fill (unless ``state`` holds it already), start, measure, stop."""
     embedder = await open_embedder(Settings())
-    with EmbeddedPostgres(state_folder() / "postgres", settings=SETTINGS) as server:
-        await fill(server.dsn, chunks, embedder, folder)
+    data = (state or state_folder()) / f"pg{chunks}"
+    filled = data.exists()
+    with EmbeddedPostgres(data, settings=SETTINGS) as server:
+        if not filled:
+            await fill(server.dsn, chunks, embedder, folder)
         process, url = start_api(server.dsn)
         try:
             texts = read_queries(folder, queries)
@@ -248,6 +253,7 @@ def main() -> int:
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--state", type=Path, help="keep the filled databases here for next time")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     folder = evaldata()
@@ -256,7 +262,9 @@ def main() -> int:
         return 2
     results = []
     for chunks in arguments.chunks:
-        result = asyncio.run(bench(chunks, arguments.rounds, arguments.queries, folder))
+        result = asyncio.run(
+            bench(chunks, arguments.rounds, arguments.queries, folder, arguments.state)
+        )
         print(as_markdown(chunks, result["steps"]))
         print(f"\nAPI resident memory: {result['rss_mb']:.0f} MB\n", flush=True)
         results.append(result)

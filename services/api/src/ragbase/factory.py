@@ -20,6 +20,7 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestLimits, IngestService
+from ragbase.services.known_collections import KnownCollections
 from ragbase.services.recipe import Recipe
 from ragbase.services.search import SearchService
 from ragbase.services.upkeep import Upkeep
@@ -136,7 +137,10 @@ def _wire(
     dialect: LexicalDialect,
     embedding: EmbeddingRuntime,
 ) -> Services:
-    collections = CollectionService(database, embedding, default_fusion=NEW_COLLECTION_FUSION)
+    known = KnownCollections(database)
+    collections = CollectionService(
+        database, embedding, known, default_fusion=NEW_COLLECTION_FUSION
+    )
 
     @cache
     def index_of(model: EmbeddingModel) -> SemanticIndex:
@@ -157,6 +161,7 @@ def _wire(
             embedder=embedding.embedder,
             semantic=SemanticArm(database, lambda: index_of(embedding.model)),
             keyword=KeywordArm(database, dialect),
+            known=known,
         ),
         collections=collections,
         embedding=embedding,

@@ -23,17 +23,15 @@ def own_server(state_dir: Path) -> Iterator[EmbeddedPostgres]:
         yield server
 
 
-async def test_session_settings_survive_the_reset_on_release(db: Database) -> None:
+async def test_session_settings_survive_the_reset_on_release(database_url: str) -> None:
     names = ["plan_cache_mode", "hnsw.ef_search", "hnsw.iterative_scan", "jit", "statement_timeout"]
-    pids = set()
-    for _ in range(3):
-        async with db.read() as connection:
-            pids.add(await connection.fetchval("SELECT pg_backend_pid()"))
-            await connection.fetchval("SELECT '[1]'::vector <=> '[1]'")
-            values = [await connection.fetchval("SELECT current_setting($1)", n) for n in names]
-            assert values == ["force_custom_plan", "100", "strict_order", "off", "30s"]
-            await connection.execute("SET hnsw.ef_search = 7; SET plan_cache_mode = auto")
-    assert len(pids) == 1
+    async with await Database.open(database_url, min_size=1, max_size=1) as db:
+        for _ in range(3):
+            async with db.read() as connection:
+                await connection.fetchval("SELECT '[1]'::vector <=> '[1]'")
+                values = [await connection.fetchval("SELECT current_setting($1)", n) for n in names]
+                assert values == ["force_custom_plan", "100", "strict_order", "off", "30s"]
+                await connection.execute("SET hnsw.ef_search = 7; SET plan_cache_mode = auto")
 
 
 async def test_values_cross_the_wire_unchanged(db: Database) -> None:

@@ -20,7 +20,6 @@ __all__ = [
     "Collections",
     "DocumentId",
     "Documents",
-    "Embedding",
     "Healths",
     "Ingest",
     "Search",
@@ -43,42 +42,39 @@ class Services:
     max_batch: int
 
 
-def _services(request: Request) -> Services:
+# Coroutines, though they wait for nothing: FastAPI hands plain functions to a thread, which costs
+# each request more than all else that it does before the route.
+
+
+async def _services(request: Request) -> Services:
     return cast(Services, request.app.state.services)
 
 
+async def _ingest(request: Request) -> IngestService:
+    return (await _services(request)).ingest
+
+
+async def _documents(request: Request) -> DocumentService:
+    return (await _services(request)).documents
+
+
+async def _search(request: Request) -> SearchService:
+    return (await _services(request)).search
+
+
+async def _collections(request: Request) -> CollectionService:
+    return (await _services(request)).collections
+
+
+async def _health(request: Request) -> HealthService:
+    return (await _services(request)).health
+
+
 AllServices = Annotated[Services, Depends(_services)]
-
-
-def _ingest(services: AllServices) -> IngestService:
-    return services.ingest
-
-
-def _documents(services: AllServices) -> DocumentService:
-    return services.documents
-
-
-def _search(services: AllServices) -> SearchService:
-    return services.search
-
-
-def _collections(services: AllServices) -> CollectionService:
-    return services.collections
-
-
-def _embedding(services: AllServices) -> EmbeddingRuntime:
-    return services.embedding
-
-
-def _health(services: AllServices) -> HealthService:
-    return services.health
-
-
 Ingest = Annotated[IngestService, Depends(_ingest)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Search = Annotated[SearchService, Depends(_search)]
 Collections = Annotated[CollectionService, Depends(_collections)]
-Embedding = Annotated[EmbeddingRuntime, Depends(_embedding)]
 Healths = Annotated[HealthService, Depends(_health)]
 
 DocumentId = Annotated[int, Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Document id.")]

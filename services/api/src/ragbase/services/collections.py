@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from ragbase.errors import ConflictError, InvalidInputError, NotFoundError
@@ -10,6 +11,7 @@ from ragbase.models.collections import Chunking, CollectionOut, CollectionSettin
 from ragbase.models.domain import Collection
 from ragbase.models.fusion import read_fusion
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.known_collections import KnownCollections
 from ragbase.storage import collections as store
 from ragbase.storage.collections import Counts
 from ragbase.storage.pool import Connection, Database
@@ -33,11 +35,13 @@ class CollectionService:
         self,
         database: Database,
         embedding: EmbeddingRuntime,
+        known: KnownCollections,
         *,
         default_fusion: Mapping[str, Any],
     ) -> None:
         self._database = database
         self._embedding = embedding
+        self._known = known
         self._default_fusion = default_fusion
 
     async def get(self, name: str) -> Collection:
@@ -69,7 +73,7 @@ class CollectionService:
     async def create(self, name: str, settings: CollectionSettings) -> CollectionOut:
         """Make a collection. Raises `ConflictError` when the name is taken."""
         values = self._values(settings, new=True)
-        async with self._database.transaction() as connection:
+        async with self._changing() as connection:
             return _to_out(await store.create_collection(connection, name, **values), Counts())
 
     async def put(self, name: str, settings: CollectionSettings) -> tuple[CollectionOut, bool]:
@@ -78,7 +82,7 @@ class CollectionService:
         Raises `ConflictError` when the language of a filled collection would change: the terms
         stored with its chunks are of the old one.
         """
-        async with self._database.transaction() as connection:
+        async with self._changing() as connection:
             old = await store.get_collection(connection, name)
             if old is None:
                 made = await store.create_collection(
@@ -94,9 +98,15 @@ class CollectionService:
 
     async def delete(self, name: str) -> None:
         """Remove a collection with its documents. Raises `NotFoundError`, `ConflictError`."""
-        async with self._database.transaction() as connection:
+        async with self._changing() as connection:
             if not await store.delete_collection(connection, name):
                 raise collection_not_found(name)
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[Connection]:
+        async with self._database.transaction() as connection:
+            yield connection
+        self._known.forget()
 
     def _values(self, settings: CollectionSettings, *, new: bool) -> dict[str, Any]:
         self._check_model(settings.embedding_model)

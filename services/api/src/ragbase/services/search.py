@@ -23,6 +23,7 @@ from ragbase.retrieval.graph_arm import GraphArm, warn_of_no_graph
 from ragbase.retrieval.query_vector import QueryVector
 from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank_depth
 from ragbase.retrieval.trace import Trace
+from ragbase.services.known_collections import KnownCollections
 from ragbase.services.search_arms import run_arms
 from ragbase.services.search_plan import SearchPlan, check_search, find_collections
 from ragbase.services.search_rerank import RerankText, choose_reranker, try_rerank
@@ -48,12 +49,14 @@ class SearchService:
         embedder: Embedder,
         semantic: Arm,
         keyword: Arm,
+        known: KnownCollections | None = None,
         graph: GraphArm | None = None,
         rerankers: Rerankers | None = None,
         rerank_text: RerankText = "indexed",
     ) -> None:
         self._database = database
         self._settings = settings
+        self._known = known or KnownCollections(database, kept_s=0)
         self._embedder = embedder
         self._semantic = semantic
         self._keyword = keyword
@@ -72,7 +75,7 @@ class SearchService:
         reranker = choose_reranker(plan, self._rerankers, trace)
         wanted = arm_weight(plan.fusion, "semantic") > 0 or self._graph is not None
         async with self._vector(plan, trace, wanted=wanted) as vector:
-            plan = await find_collections(plan, self._database)
+            plan = await find_collections(plan, self._known)
             rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace, vector)
         with trace.stage("fuse"):
             fused = fuse(rankings, plan.fusion)
@@ -80,7 +83,7 @@ class SearchService:
         ranked = None
         if reranker is not None and fused:
             head = fused[: rerank_depth(plan.rerank_candidates, plan.top_k)]
-            chunks = await self._load(head)
+            chunks = await self._load(head, indexed=True)
             ranked = await try_rerank(reranker, plan, fused, chunks, trace, self._rerank_text)
         page = _page(ranked.hits if ranked else fused, plan)
         rows = await self._rows(plan, page, chunks, rankings, fused, ranked)
@@ -109,7 +112,7 @@ class SearchService:
         trace = Trace()
         plan = check_search(request, self._settings)
         async with self._vector(plan, trace, wanted=mode == "semantic") as vector:
-            plan = await find_collections(plan, self._database)
+            plan = await find_collections(plan, self._known)
             rankings = await self._run([arm], plan, trace, vector)
         hits = [
             FusedHit(hit.chunk_id, hit.document_id, hit.score, (mode,)) for hit in rankings[mode]
@@ -160,19 +163,19 @@ class SearchService:
         ranked: Ranked | None,
     ) -> list[SearchRow]:
         missing = [hit for hit in page if hit.chunk_id not in loaded]
-        chunks = {**loaded, **await self._load(missing)}
+        chunks = {**loaded, **await self._load(missing, indexed=False)}
         explanation = None
         if plan.request.explain:
             scored = ranked.hits[: ranked.scored] if ranked else []
             explanation = explain(page, rankings, fused, scored)
         return make_rows(plan, page, chunks, explanation)
 
-    async def _load(self, hits: Iterable[FusedHit]) -> dict[int, StoredChunk]:
+    async def _load(self, hits: Iterable[FusedHit], *, indexed: bool) -> dict[int, StoredChunk]:
         ids = [hit.chunk_id for hit in hits]
         if not ids:
             return {}
         async with self._database.acquire() as connection:
-            return await load_chunks(connection, ids)
+            return await load_chunks(connection, ids, indexed=indexed)
 
 
 def _weighs_graph(plan: SearchPlan) -> bool:

@@ -12,9 +12,9 @@ from ragbase.models.filters import MATCH_ALL, Filter, parse_filter
 from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion, read_fusion
 from ragbase.models.search import SearchRequest
 from ragbase.services.collections import collection_not_found
+from ragbase.services.known_collections import KnownCollections
 from ragbase.settings import Settings
-from ragbase.storage.collections import DEFAULT, list_collections
-from ragbase.storage.pool import Database
+from ragbase.storage.collections import DEFAULT
 from ragbase.text.clean import clean_text
 
 __all__ = ["SearchPlan", "check_search", "find_collections"]
@@ -61,9 +61,9 @@ def check_search(request: SearchRequest, settings: Settings) -> SearchPlan:
     )
 
 
-async def find_collections(plan: SearchPlan, database: Database) -> SearchPlan:
+async def find_collections(plan: SearchPlan, known: KnownCollections) -> SearchPlan:
     """The plan with its collections and their fusion; `NotFoundError` if one is not there."""
-    collections = await _collections(plan.request, database)
+    collections = await _collections(plan.request, known)
     fusion = plan.request.fusion or _fusion(collections)
     return replace(plan, collections=collections, fusion=fusion)
 
@@ -95,13 +95,12 @@ def _depth(request: SearchRequest, settings: Settings, top_k: int) -> int:
     return depth
 
 
-async def _collections(request: SearchRequest, database: Database) -> list[Collection]:
+async def _collections(request: SearchRequest, known: KnownCollections) -> list[Collection]:
     names = request.collections or [DEFAULT if request.collection is None else request.collection]
     for name in names:
         if not _COLLECTION_NAME.fullmatch(name):
             raise collection_not_found(name)
-    async with database.acquire() as connection:
-        collections = await list_collections(connection, names)
+    collections = await known.find(names)
     missing = set(names) - {collection.name for collection in collections}
     if missing:
         raise collection_not_found(min(missing))

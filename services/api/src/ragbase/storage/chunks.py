@@ -29,6 +29,7 @@ _SELECT = """
     JOIN collections k ON k.id = c.collection_id
 """
 """Columns in the order of `StoredChunk`'s fields."""
+_SELECT_BARE = _SELECT.replace("c.indexed_content", "''")
 
 
 async def insert_chunks(
@@ -57,11 +58,18 @@ async def insert_chunks(
     return sorted(row[0] for row in rows)
 
 
-async def load_chunks(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, StoredChunk]:
-    """The chunks of these ids; ids that are gone are left out."""
+async def load_chunks(
+    connection: Connection, chunk_ids: Sequence[int], *, indexed: bool = True
+) -> dict[int, StoredChunk]:
+    """The chunks of these ids; ids that are gone are left out.
+
+    ``indexed`` false leaves ``indexed_content`` empty: only rerankers read it, and it doubles what
+    has to cross the wire.
+    """
     if not chunk_ids:
         return {}
-    rows = await connection.fetch(f"{_SELECT} WHERE c.id = ANY($1::bigint[])", chunk_ids)
+    select = _SELECT if indexed else _SELECT_BARE
+    rows = await connection.fetch(f"{select} WHERE c.id = ANY($1::bigint[])", chunk_ids)
     return {row[0]: StoredChunk(*row) for row in rows}
 
 

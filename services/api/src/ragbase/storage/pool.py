@@ -8,12 +8,16 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeAlias, cast
 
 import asyncpg
+from asyncpg.pool import PoolConnectionProxy
 
 from ragbase.storage.codecs import find_vector_schema, register_codecs
 from ragbase.storage.connect import single_connection
 from ragbase.storage.faults import converted_faults
+from ragbase.telemetry.logs import get_logger
 
 __all__ = ["Connection", "Database", "session_settings"]
+
+_log = get_logger("ragbase.database")
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """What storage and retrieval functions take; a pooled connection serves as one."""
@@ -63,6 +67,7 @@ class Database:
     ) -> None:
         self._pool = pool
         self._acquire_timeout_s = acquire_timeout_s
+        self._releases: set[asyncio.Task[None]] = set()
         self._writing = {"statement_timeout": str(round(write_timeout_s * 1000))}
 
     @classmethod
@@ -100,6 +105,7 @@ class Database:
         """Close all connections; those in use get a few seconds."""
         try:
             async with asyncio.timeout(10):
+                await asyncio.gather(*self._releases, return_exceptions=True)
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
@@ -124,8 +130,23 @@ class Database:
     async def acquire(self) -> AsyncIterator[Connection]:
         """A connection without a transaction around it: each statement is its own."""
         with converted_faults():
-            async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            connection = await self._pool.acquire(timeout=self._acquire_timeout_s)
+            try:
                 yield cast("Connection", connection)
+            finally:
+                self._give_back(connection)
+
+    def _give_back(self, connection: PoolConnectionProxy[asyncpg.Record]) -> None:
+        """Reset and release behind the caller's back: the reset is a round trip of its own."""
+        task = asyncio.create_task(self._pool.release(connection))
+        self._releases.add(task)
+        task.add_done_callback(self._released)
+
+    def _released(self, task: asyncio.Task[None]) -> None:
+        self._releases.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # The pool has closed this connection and makes another when it is needed.
+            _log.warning("connection_lost_on_release", reason=type(error).__name__)
 
     read = acquire
     """The same, by the name of what it is for."""

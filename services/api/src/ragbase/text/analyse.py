@@ -10,7 +10,7 @@ measurements behind each choice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -94,6 +94,9 @@ class Analyser:
 
         Stop words are left out unless there is nothing else; a text of operators gives none.
         """
+        return list(_query_terms(self, text))
+
+    def _searched_terms(self, text: str) -> tuple[str, ...]:
         forms = [
             form
             for segment in SEGMENT.findall(compatibility_form(text))
@@ -101,7 +104,7 @@ class Analyser:
             if form.searched
         ]
         telling = [form for form in forms if not form.common]
-        return list(dict.fromkeys(form.term for form in telling or forms))
+        return tuple(dict.fromkeys(form.term for form in telling or forms))
 
     def _placed(self, form: str) -> Iterator[tuple[str, int, int]]:
         for match in SEGMENT.finditer(form):
@@ -193,6 +196,12 @@ def _bounded(term: str) -> str:
         return term
     digest = blake2b(term.encode(), digest_size=_HASH_BYTES).hexdigest()
     return term[: TERM_MAX - len(digest)] + digest
+
+
+@lru_cache(maxsize=256)
+def _query_terms(analyser: Analyser, text: str) -> tuple[str, ...]:
+    """A search asks twice: to rank, and to highlight."""
+    return analyser._searched_terms(text)
 
 
 @cache

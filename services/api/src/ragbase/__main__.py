@@ -1,0 +1,5 @@
+"""``python -m ragbase``: the command line."""
+
+from ragbase.cli import main
+
+main()
