@@ -40,7 +40,9 @@ def make_chunks(
         return tokenizer.count([indexed_content(head, breadcrumb, "", "")])[0] + 1
 
     pieces = split(content, replace(rules, header_tokens=header_tokens), tokenizer)
-    texts = [indexed_content(head, piece.breadcrumb, "", piece.content) for piece in pieces]
+    texts = [
+        indexed_content(head, piece.breadcrumb, piece.prefix, piece.content) for piece in pieces
+    ]
     return [
         ChunkDraft(
             index=index,

@@ -20,7 +20,15 @@ from ragbase.ingest.split_rules import Breadcrumb
 
 __all__ = ["CODE", "CRUMB", "PROSE", "ROWS", "WHOLE", "Atom", "AtomCutter", "Context"]
 
-PROSE: Final = (Cut.SENTENCE, Cut.LINE, Cut.CLAUSE, Cut.WORD, Cut.CLUSTER, Cut.POINT)
+PROSE: Final = (
+    Cut.PARAGRAPH,
+    Cut.SENTENCE,
+    Cut.LINE,
+    Cut.CLAUSE,
+    Cut.WORD,
+    Cut.CLUSTER,
+    Cut.POINT,
+)
 CODE: Final = (Cut.ITEM, Cut.LINE, Cut.CLAUSE, Cut.WORD, Cut.CLUSTER, Cut.POINT)
 ROWS: Final = (Cut.LINE, Cut.CLAUSE, Cut.WORD, Cut.CLUSTER, Cut.POINT)
 WHOLE: Final[tuple[Cut, ...]] = ()

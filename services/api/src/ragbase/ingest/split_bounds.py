@@ -21,12 +21,13 @@ class Cut(IntEnum):
     SECTION = 0
     BLOCK = 1
     ITEM = 2
-    LINE = 3
-    SENTENCE = 4
-    CLAUSE = 5
-    WORD = 6
-    CLUSTER = 7
-    POINT = 8
+    PARAGRAPH = 3
+    LINE = 4
+    SENTENCE = 5
+    CLAUSE = 6
+    WORD = 7
+    CLUSTER = 8
+    POINT = 9
 
 
 _SENTENCE_END: Final = regex.compile(
@@ -42,6 +43,10 @@ _ABBREVIATION: Final = regex.compile(
     regex.IGNORECASE,
 )
 _ABBREVIATION_REACH: Final = 8
+_WRAPPED_MAX: Final = 120
+"""Mean length of lines up to which they are taken for lines of a page."""
+_LINE_TAIL: Final = 8
+_PARAGRAPH_END: Final = regex.compile(r"""[.!?…:。！？：｡][\p{Pe}\p{Pf}"'*_`]*+\s*+$""")
 _CLUSTER_REACH: Final = 64
 _PATTERNS: Final = {
     Cut.ITEM: regex.compile(r"(?:\r\n?|\n)(?:[ \t\f\v]*+(?:\r\n?|\n))++"),
@@ -64,7 +69,22 @@ def _inside(text: str, start: int, end: int, cut: Cut) -> Iterator[int]:
         return iter(range(start + 1, end))
     if cut is Cut.SENTENCE:
         return _sentences(text, start, end)
+    if cut is Cut.PARAGRAPH:
+        return _paragraphs(text, start, end)
     return (match.end() for match in _PATTERNS[cut].finditer(text, start, end))
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[int]:
+    """Lines that are paragraphs: all where lines are long, else those after the end of a sentence.
+
+    Many texts have one line a paragraph and no blank lines; others break lines anywhere.
+    """
+    lines = list(_PATTERNS[Cut.LINE].finditer(text, start, end))
+    wrapped = (end - start) <= _WRAPPED_MAX * (len(lines) + 1)
+    for line in lines:
+        before = text[max(start, line.start() - _LINE_TAIL) : line.start()]
+        if not wrapped or _PARAGRAPH_END.search(before):
+            yield line.end()
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[int]:

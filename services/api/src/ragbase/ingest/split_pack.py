@@ -25,6 +25,7 @@ _CUT_COST: Final = {
     Cut.SECTION: 0.0,
     Cut.BLOCK: 0.1,
     Cut.ITEM: 0.15,
+    Cut.PARAGRAPH: 0.15,
     Cut.LINE: 0.3,
     Cut.SENTENCE: 0.3,
     Cut.CLAUSE: 0.5,
