@@ -272,6 +272,20 @@ def test_repeated_paragraphs_have_their_own_offsets() -> None:
     assert [p.start for p in pieces][:6] == [i * (len(paragraph) + 2) for i in range(6)]
 
 
+def test_long_lines_are_paragraphs() -> None:
+    lines = [f"Line {i}" + " with many words in it" * 8 for i in range(30)]
+    pieces = split("\n".join(lines), SplitRules(size=100, overlap=0))
+    assert {piece.content for piece in pieces} == {
+        "\n".join(p) for p in zip(*[iter(lines)] * 2, strict=True)
+    }
+
+
+def test_wrapped_lines_are_not() -> None:
+    text = "This sentence is written over several\nlines of a page. " * 60
+    pieces = split(text, SplitRules(size=100, overlap=0))
+    assert all(p.content.startswith("This sentence") for p in pieces)
+
+
 # Code, tables
 
 
