@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -32,6 +34,22 @@ async def test_a_collection_is_made_described_changed_and_removed(api: httpx.Asy
     assert (await api.get("/v1/collections/papers")).json()["code"] == "collection_not_found"
 
 
+@pytest.mark.parametrize("settings", [{}, {"language": "german"}])
+async def test_putting_the_same_twice_changes_nothing(
+    api: httpx.AsyncClient, settings: dict[str, str]
+) -> None:
+    made = await api.put("/v1/collections/papers", json=settings)
+    again = await api.put("/v1/collections/papers", json=settings)
+    assert (made.status_code, again.status_code) == (201, 200)
+    assert again.json() == made.json()
+
+
+async def test_the_same_put_at_the_same_time_makes_one(api: httpx.AsyncClient) -> None:
+    calls = [api.put("/v1/collections/papers", json={}) for _ in range(8)]
+    codes = sorted([answer.status_code for answer in await asyncio.gather(*calls)])
+    assert codes == [200] * 7 + [201]
+
+
 async def test_posting_a_taken_name_is_409(api: httpx.AsyncClient) -> None:
     assert (await api.post("/v1/collections", json={"name": "a"})).status_code == 201
     taken = await api.post("/v1/collections", json={"name": "a"})
@@ -41,6 +59,7 @@ async def test_posting_a_taken_name_is_409(api: httpx.AsyncClient) -> None:
 async def test_default_is_always_there(api: httpx.AsyncClient) -> None:
     assert (await api.delete("/v1/collections/default")).status_code == 409
     assert (await api.get("/v1/collections/default")).json()["fusion"] is None
+    assert (await api.put("/v1/collections/default", json={})).json()["fusion"] is None
 
 
 async def test_an_unknown_collection_is_404_and_is_not_made(api: httpx.AsyncClient) -> None:

@@ -72,7 +72,7 @@ class CollectionService:
 
     async def create(self, name: str, settings: CollectionSettings) -> CollectionOut:
         """Make a collection. Raises `ConflictError` when the name is taken."""
-        values = self._values(settings, new=True)
+        values = self._values(name, settings)
         async with self._changing() as connection:
             return _to_out(await store.create_collection(connection, name, **values), Counts())
 
@@ -83,13 +83,15 @@ class CollectionService:
         stored with its chunks are of the old one.
         """
         async with self._changing() as connection:
+            values = self._values(name, settings)
             old = await store.get_collection(connection, name)
             if old is None:
-                made = await store.create_collection(
-                    connection, name, **self._values(settings, new=True)
-                )
-                return _to_out(made, Counts()), True
-            values = self._values(settings, new=False)
+                try:
+                    made = await store.create_collection(connection, name, **values)
+                except ConflictError:
+                    old = await _get(connection, name)  # another call made it meanwhile
+                else:
+                    return _to_out(made, Counts()), True
             await _refuse_other_language(connection, old, values["language"])
             changed = await store.update_collection(connection, name, **values)
             if changed is None:
@@ -108,10 +110,11 @@ class CollectionService:
             yield connection
         self._known.forget()
 
-    def _values(self, settings: CollectionSettings, *, new: bool) -> dict[str, Any]:
+    def _values(self, name: str, settings: CollectionSettings) -> dict[str, Any]:
+        """What to store: the same for the same request, whether the collection is there or not."""
         self._check_model(settings.embedding_model)
         fusion = settings.fusion.model_dump() if settings.fusion else None
-        if fusion is None and new:
+        if fusion is None and name != store.DEFAULT:
             fusion = dict(self._default_fusion)
         chunking = settings.chunking.model_dump() if settings.chunking else None
         language = normalise_language(settings.language)
