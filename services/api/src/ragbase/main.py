@@ -72,7 +72,9 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
 
 def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None:
     # The last one added is the outermost: every answer, also a refusal, has an id and a log line.
-    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.add_middleware(
+        BodyLimit, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout
+    )
     app.add_middleware(InflightLimit, limit=settings.max_inflight)
     if loopback:
         app.add_middleware(LoopbackHosts)

@@ -250,6 +250,12 @@ class Settings(BaseSettings):
         validation_alias=_env("RAGBASE_MAX_BODY_BYTES"),
         description="Largest JSON body.",
     )
+    body_timeout: float = Field(
+        60.0,
+        gt=0,
+        validation_alias=_env("RAGBASE_BODY_TIMEOUT"),
+        description="Longest a body may take to arrive, in seconds.",
+    )
     max_text_chars: int = Field(
         5_000_000,
         ge=1,

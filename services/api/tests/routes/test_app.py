@@ -41,7 +41,27 @@ async def test_malformed_bodies_are_4xx(api: httpx.AsyncClient, body: str) -> No
         assert "code" in answer.json()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""])
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+async def test_json_that_is_not_called_json_is_told_so(
+    api: httpx.AsyncClient, kind: str | None
+) -> None:
+    headers = {"content-type": kind} if kind else {}
+    answer = await api.post("/v1/search", content=b'{"query": "q"}', headers=headers)
+    assert answer.status_code == 422
+    assert "Content-Type: application/json" in answer.json()["detail"][0]["msg"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "10.0.0.1",
+        "",
+        "127.0.0.1:80@evil.example",
+        "[::1]evil.example",
+    ],
+)
 async def test_loopback_mode_refuses_foreign_hosts(api: httpx.AsyncClient, host: str) -> None:
     answer = await api.get("/health", headers={"host": host})
     assert (answer.status_code, answer.json()["code"]) == (403, "host_not_allowed")

@@ -27,6 +27,21 @@ async def test_a_body_over_the_limit_is_413_announced_or_not(open_app: OpenApp) 
         assert "2048" in answer.json()["detail"]
 
 
+async def test_half_sent_bodies_give_their_places_back(open_app: OpenApp) -> None:
+    _, client = await open_app(max_inflight=2, body_timeout=0.3)
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b'{"query": '
+        await asyncio.sleep(10)
+
+    headers = {"content-type": "application/json"}
+    calls = [client.post("/v1/search", content=stalled(), headers=headers) for _ in range(2)]
+    for answer in await asyncio.gather(*calls):
+        assert (answer.status_code, answer.json()["code"]) == (408, "body_timeout")
+        assert answer.headers["connection"] == "close"
+    assert (await client.get("/v1/documents")).status_code == 200
+
+
 async def test_text_title_and_metadata_limits_are_named(open_app: OpenApp) -> None:
     _, client = await open_app(max_text_chars=100, max_metadata_bytes=50)
     long_text = await client.post("/v1/documents", json={"title": "T", "content": "x" * 101})

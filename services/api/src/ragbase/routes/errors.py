@@ -79,6 +79,11 @@ def _schema_fault(fault: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def _says_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
 async def _on_ragbase_error(_: Request, error: Exception) -> Response:
     if not isinstance(error, RagBaseError):
         raise TypeError from error
@@ -87,10 +92,13 @@ async def _on_ragbase_error(_: Request, error: Exception) -> Response:
     return error_response(error)
 
 
-async def _on_validation_error(_: Request, error: Exception) -> Response:
+async def _on_validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise TypeError from error
     faults = [_schema_fault(fault) for fault in error.errors()]
+    for fault in faults:
+        if fault["type"] == "model_attributes_type" and not _says_json(request):
+            fault["msg"] = "Say that the body is JSON: send Content-Type: application/json."
     return _json(422, {"detail": faults, "code": "validation_error"})
 
 

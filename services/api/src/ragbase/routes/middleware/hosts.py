@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,10 +29,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[: host.find("]") + 1]
-    return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::[0-9]*)?")
+"""A name or an address (IPv6 in brackets), then perhaps a port."""
 
 
 class LoopbackHosts:
@@ -50,4 +49,5 @@ class LoopbackHosts:
 
 def _allowed(scope: Scope) -> bool:
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-    return len(hosts) == 1 and is_loopback(_without_port(hosts[0]))
+    host = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    return host is not None and is_loopback(host[1])

@@ -1,10 +1,12 @@
-"""Bounds on what callers can make the process hold: body size and requests in flight."""
+"""Bounds on what callers can make the process hold: body size and time, requests in flight."""
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragbase.errors import OverloadedError, TooLargeError
+from ragbase.errors import OverloadedError, RagBaseError, TooLargeError
 from ragbase.routes.errors import error_response
 from ragbase.telemetry import metrics
 
@@ -12,28 +14,42 @@ __all__ = ["BodyLimit", "InflightLimit"]
 
 
 class BodyLimit:
-    """Answers 413 as soon as a body is known to pass ``max_bytes``, announced or not."""
+    """Answers 413 as soon as a body is known to pass ``max_bytes``, announced or not.
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    A body that is not there after ``timeout_s`` is 408: half-sent ones would otherwise hold their
+    places in flight for ever.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float) -> None:
         self._app = app
         self._max = max_bytes
+        self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         if _announced(scope) > self._max:
-            await self._refuse(scope, receive, send)
+            await _refuse(self._too_large(), scope, receive, send)
             return
         received = 0
+        complete = False
         started = False
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
 
         async def counted() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, complete
+            if complete:  # what comes now is the caller's going away
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise _BodyRefusedError(self._too_slow()) from None
+            complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > self._max:
-                raise _BodyTooLargeError
+                raise _BodyRefusedError(self._too_large())
             return message
 
         async def watched(message: Message) -> None:
@@ -43,23 +59,40 @@ class BodyLimit:
 
         try:
             await self._app(scope, counted, watched)
-        except _BodyTooLargeError:
+        except _BodyRefusedError as refused:
             if started:
                 raise
-            await self._refuse(scope, receive, send)
+            await _refuse(refused.error, scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        error = TooLargeError(
+    def _too_large(self) -> RagBaseError:
+        return TooLargeError(
             f"The body is larger than {self._max} bytes (RAGBASE_MAX_BODY_BYTES).",
             code="body_too_large",
         )
-        # The rest of the body stays unread, so the connection cannot be used again.
-        response = error_response(error, headers={"connection": "close"})
-        await response(scope, receive, send)
+
+    def _too_slow(self) -> RagBaseError:
+        return _BodyTimeoutError(
+            f"The body did not arrive within {self._timeout_s:g} s (RAGBASE_BODY_TIMEOUT)."
+        )
 
 
-class _BodyTooLargeError(BaseException):
+class _BodyTimeoutError(RagBaseError):
+    status = 408
+    code = "body_timeout"
+
+
+class _BodyRefusedError(BaseException):
     """Passes through handlers that catch Exception while they read the body."""
+
+    def __init__(self, error: RagBaseError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+async def _refuse(error: RagBaseError, scope: Scope, receive: Receive, send: Send) -> None:
+    # The rest of the body stays unread, so the connection cannot be used again.
+    response = error_response(error, headers={"connection": "close"})
+    await response(scope, receive, send)
 
 
 def _announced(scope: Scope) -> int:
