@@ -15,7 +15,7 @@ import asyncpg
 import psutil
 import pytest
 
-from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
+from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres, kept_running
 from ragbase.errors import ConfigurationError
 
 OWNER = """
@@ -165,6 +165,47 @@ def test_a_server_that_was_killed_can_be_started_again(data_dir: Path) -> None:
         os.kill(postmaster_pid(data_dir), signal.SIGKILL)
         assert eventually(lambda: not server.running)
         assert ask(server.start(), "SELECT 1") == 1
+
+
+def test_a_server_that_is_watched_comes_back_at_its_address(data_dir: Path) -> None:
+    server = EmbeddedPostgres(data_dir, settings=FAST_SETTINGS)
+    dsn = server.start()
+    told: list[str] = []
+    with kept_running(server, on_restart=lambda: told.append("again"), check_every_s=0.05):
+        os.kill(postmaster_pid(data_dir), signal.SIGKILL)
+        assert eventually(lambda: told == ["again"])
+        assert ask(dsn, "SELECT 1") == 1
+    server.stop()
+    time.sleep(0.2)
+    assert not server.running
+
+
+def test_a_server_that_cannot_come_back_is_told_and_tried_again(data_dir: Path) -> None:
+    server = EmbeddedPostgres(data_dir, settings=FAST_SETTINGS)
+    server.start()
+    told: list[str] = []
+    version = data_dir / "PG_VERSION"
+    real = version.read_text()
+
+    def mended(error: ConfigurationError) -> None:
+        told.append(str(error))
+        version.write_text(real)
+
+    try:
+        with kept_running(
+            server,
+            on_restart=lambda: told.append("again"),
+            on_failure=mended,
+            check_every_s=0.05,
+            retry_after_s=0.05,
+        ):
+            version.write_text("9")
+            os.kill(postmaster_pid(data_dir), signal.SIGKILL)
+            assert eventually(lambda: "again" in told)
+    finally:
+        server.stop()
+        version.write_text(real)
+    assert len(told) == 2
 
 
 def test_data_of_another_major_version_is_refused(data_dir: Path) -> None:

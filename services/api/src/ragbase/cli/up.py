@@ -13,6 +13,7 @@ from ragbase.cli.errors import exits
 
 if TYPE_CHECKING:
     from ragbase.cli.steps import Steps
+    from ragbase.errors import ConfigurationError
     from ragbase.settings import Settings
 
 __all__ = ["up"]
@@ -92,15 +93,25 @@ def _database(settings: Settings, steps: Steps) -> Iterator[str]:
         steps.console.print("• Using the Postgres of DATABASE_URL", style="dim")
         yield given
         return
-    from ragbase.embedded import EmbeddedPostgres
+    from ragbase.embedded import EmbeddedPostgres, kept_running
 
     postgres = EmbeddedPostgres(settings.home / DATA_FOLDER)
     fresh = not postgres.data_dir.exists()
     doing = "Setting up Postgres" if fresh else "Starting Postgres"
     with steps.step(doing, f"Postgres runs, state in {settings.home}/"):
         postgres.start()
+
+    def restarted() -> None:
+        said = f"! Postgres ended by itself and was started again; see {postgres.log_file}"
+        steps.console.print(said, style="yellow", markup=False, soft_wrap=True)
+
+    def failed(error: ConfigurationError) -> None:
+        said = f"✗ Postgres ended by itself; trying to start it again. {error}"
+        steps.console.print(said, style="red", markup=False, soft_wrap=True)
+
     try:
-        yield postgres.dsn
+        with kept_running(postgres, on_restart=restarted, on_failure=failed):
+            yield postgres.dsn
     finally:
         with steps.step("Stopping Postgres", "Postgres stopped"):
             postgres.stop()

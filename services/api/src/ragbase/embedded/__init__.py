@@ -6,5 +6,6 @@ outlive Ctrl-C for as long as the API needs it, and never outlive the API.
 """
 
 from ragbase.embedded.server import FAST_SETTINGS, EmbeddedPostgres
+from ragbase.embedded.watch import kept_running
 
-__all__ = ["FAST_SETTINGS", "EmbeddedPostgres"]
+__all__ = ["FAST_SETTINGS", "EmbeddedPostgres", "kept_running"]
