@@ -54,6 +54,8 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's own pages load their scripts from a CDN; ours is in routes/page.py
+        redoc_url=None,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     BUILD_INFO.info({"version": __version__})

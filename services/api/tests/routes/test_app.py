@@ -153,9 +153,11 @@ async def test_metrics_count_by_route_template(api: httpx.AsyncClient, create: C
     assert 'ragbase_dependency_up{dependency="postgres"} 1.0' in text
 
 
-async def test_the_page_loads_nothing_from_elsewhere(api: httpx.AsyncClient) -> None:
-    page = await api.get("/")
+@pytest.mark.parametrize("path", ["/", "/docs"])
+async def test_the_pages_load_nothing_from_elsewhere(api: httpx.AsyncClient, path: str) -> None:
+    page = await api.get(path)
     assert page.status_code == 200
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    assert 'src="http' not in page.text
+    assert "http://" not in page.text.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page.text
     assert "@import" not in page.text

@@ -1,4 +1,4 @@
-"""The page at ``/``: a search box over this API, and where to go from here."""
+"""The pages: ``/``, a search box over this API, and ``/docs``, its reference. Neither needs a network."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ __all__ = ["router"]
 
 router = APIRouter()
 
-_HTML = files("ragbase.routes").joinpath("page.html").read_text(encoding="utf-8")
+
+def _html(name: str) -> str:
+    return files("ragbase.routes").joinpath(name).read_text(encoding="utf-8")
+
+
+_SEARCH = _html("page.html")
+_REFERENCE = _html("reference.html")
 _HEADERS = {
-    # The page carries its own script and style and talks to this server only.
+    # A page carries its own script and style and talks to this server only.
     "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -25,4 +31,10 @@ _HEADERS = {
 @router.get("/", include_in_schema=False)
 async def page() -> HTMLResponse:
     """A small page to try a search and find the documentation."""
-    return HTMLResponse(_HTML, headers=_HEADERS)
+    return HTMLResponse(_SEARCH, headers=_HEADERS)
+
+
+@router.get("/docs", include_in_schema=False)
+async def reference() -> HTMLResponse:
+    """The API reference, drawn from ``/openapi.json``."""
+    return HTMLResponse(_REFERENCE, headers=_HEADERS)
