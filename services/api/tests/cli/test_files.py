@@ -91,6 +91,14 @@ def test_two_documents_of_one_id_are_refused(tree: Path, warn: Notes) -> None:
         find([tree / "sub", other], warn=warn)
 
 
+def test_two_lines_of_one_id_are_told_apart_from_two_files(tmp_path: Path, warn: Notes) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "1", "text": "a"}\n{"_id": "1", "text": "b"}\n')
+    with pytest.raises(UsageError, match="both are lines of") as caught:
+        find([corpus], [], warn=warn)
+    assert "_id" in str(caught.value.hint)
+
+
 def test_a_missing_path_is_a_usage_error(tmp_path: Path, warn: Notes) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         find([tmp_path / "none"], warn=warn)

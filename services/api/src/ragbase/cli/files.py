@@ -55,12 +55,18 @@ def find(paths: Iterable[Path], globs: Sequence[str] = (), *, warn: Warn) -> lis
         for item in _below(root, globs or DEFAULT_GLOBS, warn):
             other = found.setdefault(item.external_id, item)
             if other is not item:
-                raise UsageError(
-                    f"two documents would get the id {item.external_id!r}: {other.path} and "
-                    f"{item.path}",
-                    "Ingest the folders one by one into collections of their own (--collection).",
-                )
+                raise _same_id(item, other)
     return list(found.values())
+
+
+def _same_id(item: Found, other: Found) -> UsageError:
+    said = f"two documents would get the id {item.external_id!r}: "
+    if item.path == other.path:
+        return UsageError(f"{said}both are lines of {item.path}", "Give each line its own `_id`.")
+    return UsageError(
+        f"{said}{other.path} and {item.path}",
+        "Ingest the folders one by one into collections of their own (--collection).",
+    )
 
 
 def sources(found: Iterable[Found], *, warn: Warn) -> list[Source]:
