@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ARM_DEPTH_DEFAULT",
     "ARM_DEPTH_MAX",
+    "COLLECTION_NAME",
     "FILTER_CONDITIONS_MAX",
     "FILTER_DEPTH_MAX",
     "FILTER_VALUES_MAX",
@@ -14,6 +15,8 @@ __all__ = [
     "TOP_K_MAX",
 ]
 
+COLLECTION_NAME = "[a-z0-9][a-z0-9_-]{0,62}"
+"""A pattern for the whole name; the schema checks the same."""
 TOP_K_MAX = 100
 RERANK_CANDIDATES_MAX = 200
 ARM_DEPTH_DEFAULT = 200

@@ -227,7 +227,7 @@ async def test_the_list_is_newest_first_with_a_total(
     assert {row["content"] for row in bare.json()} == {""}
 
 
-@pytest.mark.parametrize("document_id", ["9223372036854775808", "x", "1.5"])
+@pytest.mark.parametrize("document_id", ["9223372036854775808", "x", "1.5", "1.0", "1_0", "+1"])
 async def test_impossible_ids_are_422(api: httpx.AsyncClient, document_id: str) -> None:
     """R47."""
     assert (await api.get(f"/v1/documents/{document_id}")).status_code == 422

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ragbase.limits import COLLECTION_NAME
+
 __all__ = [
     "CHUNKED_NOTE",
     "ChunkOut",
@@ -24,7 +26,7 @@ CHUNKED_NOTE = "Code-point offsets into the document's `content`; null on rows m
 CollectionName = Annotated[
     str,
     Field(
-        pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
+        pattern=f"^{COLLECTION_NAME}$",
         description="Lower-case letters, digits, `_`, `-`; at most 63 characters.",
         examples=["default"],
     ),

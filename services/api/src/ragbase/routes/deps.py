@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
+from pydantic import BeforeValidator
 
+from ragbase.limits import COLLECTION_NAME
 from ragbase.services.collections import CollectionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
@@ -77,5 +80,17 @@ Search = Annotated[SearchService, Depends(_search)]
 Collections = Annotated[CollectionService, Depends(_collections)]
 Healths = Annotated[HealthService, Depends(_health)]
 
-DocumentId = Annotated[int, Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Document id.")]
-CollectionName = Annotated[str, Path(max_length=63, pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+
+def _plain_digits(value: object) -> object:
+    """Python reads ``1_0``, ``+1`` and ``1.0`` as numbers; a caller who sends them is mistaken."""
+    if isinstance(value, str) and not re.fullmatch(r"-?[0-9]+", value):
+        raise ValueError("an id is a whole number in plain digits")
+    return value
+
+
+DocumentId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Document id."),
+]
+CollectionName = Annotated[str, Path(max_length=63, pattern=f"^{COLLECTION_NAME}$")]

@@ -21,6 +21,9 @@ _log = get_logger("ragbase.errors")
 _ECHO_CHARS = 200
 """A wrong value is shown back to help find it; a wrong 10 MB value is not."""
 
+_NOT_JSON = (
+    "The body is no JSON that can be read: not UTF-8, nested too deep, or a number too long."
+)
 _UNREADABLE = "There was an error parsing the body"
 """FastAPI's words for a body that its JSON reader gave up on."""
 
@@ -107,7 +110,7 @@ async def _on_http_exception(_: Request, error: Exception) -> Response:
         raise TypeError from error
     if error.status_code == 400 and error.detail == _UNREADABLE:
         # Bytes that are no UTF-8: to the caller the same fault as any other malformed JSON.
-        fault = {"type": "json_invalid", "loc": ["body"], "msg": "The body is not JSON in UTF-8."}
+        fault = {"type": "json_invalid", "loc": ["body"], "msg": _NOT_JSON}
         return _json(422, {"detail": [{**fault, "input": None}], "code": "validation_error"})
     body = {"detail": error.detail, "code": _CODES.get(error.status_code, "http_error")}
     return _json(error.status_code, body, error.headers)

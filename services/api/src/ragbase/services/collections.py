@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from ragbase.errors import ConflictError, InvalidInputError, NotFoundError
+from ragbase.limits import COLLECTION_NAME
 from ragbase.models.collections import Chunking, CollectionOut, CollectionSettings
 from ragbase.models.domain import Collection
 from ragbase.models.fusion import read_fusion
@@ -22,10 +24,11 @@ __all__ = ["CollectionService", "collection_not_found"]
 
 def collection_not_found(name: str) -> NotFoundError:
     """The one answer for a collection that is not there (or may not be read)."""
-    return NotFoundError(
-        f"There is no collection {name!r}. Create it with PUT /v1/collections/{name}.",
-        code="collection_not_found",
-    )
+    if re.fullmatch(COLLECTION_NAME, name):
+        advice = f"Create it with PUT /v1/collections/{name}."
+    else:
+        advice = "Names are lower-case letters, digits, _ and -, at most 63."
+    return NotFoundError(f"There is no collection {name!r}. {advice}", code="collection_not_found")
 
 
 class CollectionService:

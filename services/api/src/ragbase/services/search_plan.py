@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragbase.errors import InvalidInputError
+from ragbase.limits import COLLECTION_NAME
 from ragbase.models.domain import Collection
 from ragbase.models.filters import MATCH_ALL, Filter, parse_filter
 from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion, read_fusion
@@ -18,8 +19,6 @@ from ragbase.storage.collections import DEFAULT
 from ragbase.text.clean import clean_text
 
 __all__ = ["SearchPlan", "check_search", "find_collections"]
-
-_COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def _depth(request: SearchRequest, settings: Settings, top_k: int) -> int:
 async def _collections(request: SearchRequest, known: KnownCollections) -> list[Collection]:
     names = request.collections or [DEFAULT if request.collection is None else request.collection]
     for name in names:
-        if not _COLLECTION_NAME.fullmatch(name):
+        if not re.fullmatch(COLLECTION_NAME, name):
             raise collection_not_found(name)
     collections = await known.find(names)
     missing = set(names) - {collection.name for collection in collections}
