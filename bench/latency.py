@@ -55,6 +55,8 @@ ROUTES = {
     "semantic": "/v1/search/semantic",
     "keyword": "/v1/search/keyword",
 }
+TOP_K = 20
+"""Default rows; single-arm routes ask their arm for no more, hybrid asks for the default depth."""
 ALLOWED_MS = {"hybrid": 3.0, "semantic": 2.0, "keyword": 2.0}
 
 Step = Callable[[], Awaitable[Any]]
@@ -148,7 +150,7 @@ async def steps_for(
     """The things to time for one query, by name."""
     dialect = await open_dialect(keyword, "native")
     info = await embedder.info()
-    index = SemanticIndex(1, info.dimension, 100)
+    index = SemanticIndex(1, info.dimension, Settings().ef_search)
     vector, _ = await embedder.embed_query(query)
     terms = analyser("english").query_terms(query)
 
@@ -160,11 +162,18 @@ async def steps_for(
     async def live() -> None:
         fetch(client, "GET", "/health/live")
 
-    depth = ARM_DEPTH_DEFAULT
+    def lexical(depth: int) -> Step:
+        return lambda: dialect.search(keyword, terms, [1], depth=depth)
+
+    def nearest(depth: int) -> Step:
+        return lambda: index.search(semantic, vector, [1], depth=depth, min_score=0.0)
+
     steps: dict[str, Step] = {
         "floor": live,
-        "keyword_sql": lambda: dialect.search(keyword, terms, [1], depth=depth),
-        "semantic_sql": lambda: index.search(semantic, vector, [1], depth=depth, min_score=0.0),
+        "keyword_sql": lexical(TOP_K),
+        "semantic_sql": nearest(TOP_K),
+        "keyword_sql_deep": lexical(ARM_DEPTH_DEFAULT),
+        "semantic_sql_deep": nearest(ARM_DEPTH_DEFAULT),
         "embedding": lambda: embedder.embed_query(query),
     }
     for mode, path in ROUTES.items():
@@ -180,13 +189,15 @@ async def measure(
     address = urlsplit(url)
     client = HTTPConnection(address.hostname or "", address.port, timeout=60)
     async with (
-        await Database.open(dsn, min_size=2) as database,
+        await Database.open(dsn, min_size=2, ef_search=Settings().ef_search) as database,
         database.acquire() as keyword,
         database.acquire() as semantic,
     ):
         plans = [await steps_for(q, client, keyword, semantic, embedder) for q in queries]
         for number in range(rounds + 1):
             for name in plans[0]:
+                client.close()  # the server drops a connection that was idle during a long step
+                await plans[0]["floor"]()
                 for steps in plans:
                     started = time.perf_counter()
                     await steps[name]()

@@ -81,7 +81,7 @@ async def _open_both(
             min_size=settings.pool_min,
             max_size=settings.pool_max,
             statement_timeout_s=settings.statement_timeout_s,
-            ef_search=settings.hnsw_ef_search,
+            ef_search=settings.ef_search,
         )
     except BaseException:
         if loading is not None:
@@ -144,7 +144,7 @@ def _wire(
 
     @cache
     def index_of(model: EmbeddingModel) -> SemanticIndex:
-        return SemanticIndex(model.id, model.dimension, settings.hnsw_ef_search)
+        return SemanticIndex(model.id, model.dimension, settings.ef_search)
 
     return Services(
         ingest=IngestService(

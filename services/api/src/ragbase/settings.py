@@ -296,6 +296,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def ef_search(self) -> int:
+        """HNSW search width of a connection: wide enough for searches that set no depth."""
+        return max(self.hnsw_ef_search, self.default_candidates)
+
+    @property
     def engine(self) -> Literal["onnx", "tei", "openai"]:
         """The embedding engine in force."""
         return self.embedding_engine or ("tei" if self.embedding_url else "onnx")

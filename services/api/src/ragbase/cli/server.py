@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["run_api"]
 
+KEEP_ALIVE_S = 75
+"""Longer than the 60 s after which proxies drop idle connections: the one who reuses a connection
+must be the first to give it up, or requests are lost in between."""
 GRACE_S = 10
 """Requests under way get this long to finish after the first signal."""
 
@@ -65,6 +68,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_ready: Callable
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=KEEP_ALIVE_S,
         ),
         on_ready,
     )

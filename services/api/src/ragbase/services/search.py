@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from typing import Literal
 
 from ragbase.clients.embedder import Embedder
@@ -110,7 +111,7 @@ class SearchService:
         kind: ScoreKind,
     ) -> SearchResponse:
         trace = Trace()
-        plan = check_search(request, self._settings)
+        plan = _only_this_page(check_search(request, self._settings))
         async with self._vector(plan, trace, wanted=mode == "semantic") as vector:
             plan = await find_collections(plan, self._known)
             rankings = await self._run([arm], plan, trace, vector)
@@ -176,6 +177,16 @@ class SearchService:
             return {}
         async with self._database.acquire() as connection:
             return await load_chunks(connection, ids, indexed=indexed)
+
+
+def _only_this_page(plan: SearchPlan) -> SearchPlan:
+    """One arm's order does not depend on its depth, so nothing beyond the page is asked for.
+
+    Grouping by document needs the rows that the groups swallow.
+    """
+    if plan.request.group_by is not None or plan.asks_for("candidates"):
+        return plan
+    return replace(plan, depth=plan.request.offset + plan.top_k)
 
 
 def _weighs_graph(plan: SearchPlan) -> bool:
