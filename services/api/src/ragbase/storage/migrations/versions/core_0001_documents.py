@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from alembic import op
 
+from ragbase.errors import ConfigurationError
+
 revision = "core_0001"
 down_revision = None
 branch_labels = ("core",)
@@ -164,4 +166,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """There is no way down from the first revision but to drop the database."""
-    raise NotImplementedError
+    raise ConfigurationError("The first schema has no older one; restore a backup instead.")
