@@ -24,10 +24,10 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ import httpx
 import numpy as np
 
 from bench.corpus import ENGLISH, evaldata, load, read_jsonl, read_sources, sample
+from bench.report import state_folder
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
 from ragbase.embedded import EmbeddedPostgres
@@ -92,13 +93,6 @@ async def fill(dsn: str, chunks: int, embedder: Embedder, folder: Path) -> None:
         await dialect.rebuild(connection)
         await ensure_model(connection, info.model, info.dimension)
         await connection.execute("VACUUM ANALYZE")
-
-
-def state_folder() -> Path:
-    """A folder that the server's unprivileged user can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="ragbase-bench-"))
-    folder.chmod(0o711)
-    return folder
 
 
 def start_api(dsn: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -252,9 +246,11 @@ async def bench(
 ) -> dict[str, Any]:
     """One size: fill (unless ``state`` holds it already), start, measure, stop."""
     embedder = await open_embedder(Settings())
-    data = (state or state_folder()) / f"pg{chunks}"
-    filled = data.exists()
-    with EmbeddedPostgres(data, settings=SETTINGS) as server:
+    filled = state is not None and (state / f"pg{chunks}").exists()
+    with (
+        nullcontext(state) if state else state_folder() as folder,
+        EmbeddedPostgres(folder / f"pg{chunks}", settings=SETTINGS) as server,
+    ):
         if not filled:
             await fill(server.dsn, chunks, embedder, folder)
         process, url = start_api(server.dsn)

@@ -14,15 +14,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import statistics
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +34,7 @@ from bench.corpus import (
 from bench.lexical_exactness import cranfield_exactness, exact_share, random_churn
 from bench.lexical_latency import make_baselines, measure, memory_index, steps, summary, unpinned
 from bench.lexical_writes import write_rates
+from bench.report import Bar, state_folder, write_report
 from ragbase.embedded import EmbeddedPostgres
 from ragbase.retrieval.lexical.native import NativeDialect
 from ragbase.storage.migrations import migrate
@@ -50,20 +46,6 @@ SHARES = {"half": 0.50, "third": 0.34, "middle": 0.15, "small": 0.01}
 NATIVE = NativeDialect()
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A demand: ``value`` must be at most (or at least) ``limit``."""
-
-    name: str
-    value: float
-    limit: float
-    at_least: bool = False
-
-    @property
-    def met(self) -> bool:
-        return self.value >= self.limit if self.at_least else self.value <= self.limit
-
-
 def read_queries(folder: Path, count: int) -> tuple[list[list[str]], list[list[str]]]:
     """Terms of long and of short queries, ``count`` of each."""
     terms = analyser("english").query_terms
@@ -72,15 +54,6 @@ def read_queries(folder: Path, count: int) -> tuple[list[list[str]], list[list[s
     chance.shuffle(texts)
     long = [query for text in texts if 5 <= len(query := terms(text)) <= 20]
     return long[:count], [chance.sample(query, chance.choice((2, 3))) for query in long[:count]]
-
-
-@contextmanager
-def state_folder() -> Iterator[Path]:
-    """A folder, removed afterwards, that the server's unprivileged user may enter if we are root."""
-    with tempfile.TemporaryDirectory(prefix="ragbase-bench-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        yield folder
 
 
 async def fill(db: Database, corpus: Corpus) -> dict[str, int]:
@@ -277,11 +250,7 @@ def main() -> int:
         text = as_markdown(report, demands)
         print(text, flush=True)
         if arguments.out:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-            report["bars"] = [asdict(bar) | {"met": bar.met} for bar in demands]
-            name = arguments.out / f"lexical-{chunks}"
-            name.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-            name.with_suffix(".md").write_text(text + "\n")
+            write_report(arguments.out / f"lexical-{chunks}", report, demands, text)
     return 1 if missed else 0
 
 

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import statistics
 import sys
 import time
 from collections import defaultdict
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.corpus import Corpus, Source, clustered, evaldata, load, read_sources, sample
-from bench.lexical import Bar, state_folder
+from bench.report import Bar, state_folder, write_report
 from ragbase.clients.select import open_embedder
 from ragbase.embedded import EmbeddedPostgres
 from ragbase.errors import RagBaseError
@@ -249,11 +247,7 @@ def main() -> int:
         text = as_markdown(report, demands)
         print(text, flush=True)
         if arguments.out:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-            report["bars"] = [asdict(bar) | {"met": bar.met} for bar in demands]
-            name = arguments.out / f"semantic-{chunks}"
-            name.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-            name.with_suffix(".md").write_text(text + "\n")
+            write_report(arguments.out / f"semantic-{chunks}", report, demands, text)
     return 1 if missed else 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -51,15 +51,6 @@ class CollectionService:
         """The collection of this name. Raises `NotFoundError`."""
         async with self._database.read() as connection:
             return await _get(connection, name)
-
-    async def resolve(self, names: Sequence[str]) -> list[Collection]:
-        """All of these collections, in the given order. Raises `NotFoundError` for the first gap."""
-        async with self._database.read() as connection:
-            found = {row.name: row for row in await store.list_collections(connection, names)}
-        for name in names:
-            if name not in found:
-                raise collection_not_found(name)
-        return [found[name] for name in dict.fromkeys(names)]
 
     async def all(self) -> list[CollectionOut]:
         """Every collection with its counts, by name."""

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragbase.errors import NotFoundError
 from ragbase.models.documents import ChunkOut, DocumentDetail, DocumentOut, IngestWarning, Outcome
 from ragbase.models.domain import Document, StoredChunk
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
 from ragbase.storage.pool import Database
 
-__all__ = ["DocumentService", "document_not_found", "to_out"]
-
-
-def document_not_found() -> NotFoundError:
-    """The one answer for a document that is not there (or may not be read)."""
-    return NotFoundError("Document not found", code="document_not_found")
+__all__ = ["DocumentService", "to_out"]
 
 
 class DocumentService:
@@ -46,7 +40,7 @@ class DocumentService:
         async with self._database.read() as connection:
             document = await store.get_document(connection, document_id)
             if document is None:
-                raise document_not_found()
+                raise store.document_not_found()
             chunks = await store.list_chunks(connection, document_id)
         return DocumentDetail(
             **to_out(document).model_dump(), chunks=[_chunk_out(chunk) for chunk in chunks]
@@ -56,7 +50,7 @@ class DocumentService:
         """Remove every trace. Raises `NotFoundError`."""
         async with self._database.transaction() as connection:
             if not await store.delete_document(connection, document_id):
-                raise document_not_found()
+                raise store.document_not_found()
 
 
 def to_out(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 from ragbase import __version__
 from ragbase.errors import RagBaseError
 from ragbase.models.health import Health, ModelsHealth, Readiness
+from ragbase.services.background import end
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.telemetry.logs import get_logger
 from ragbase.telemetry.metrics import set_dependency
@@ -62,11 +62,7 @@ class HealthService:
 
     async def stop(self) -> None:
         """End the probes."""
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await end(self._tasks)
 
     async def _watch(self, name: str) -> None:
         while True:

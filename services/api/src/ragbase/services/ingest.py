@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ragbase.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
+from ragbase.errors import ConflictError, InvalidInputError, TooLargeError
 from ragbase.ingest.chunks import make_chunks
 from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning, Outcome
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
@@ -75,12 +75,12 @@ class IngestService:
         collection = await self._collections.get(body.collection)
         draft = self._clean(body, collection)
         warnings = _unserved(body)
-        kept = await self._find_equal(draft, dedupe=body.dedupe)
+        old, kept = await self._look_up(draft, dedupe=body.dedupe)
         if kept is not None:
             count_ingested(kept.outcome)
             return replace(kept, warnings=warnings)
         chunks = await self._chunks(draft, collection)
-        vectors = await self._vectors(draft, chunks)
+        vectors = await self._vectors(chunks, replaces=None if old is None else old.id)
         result = await self._store(draft, chunks, vectors, dedupe=body.dedupe)
         count_ingested(result.outcome)
         if not chunks:
@@ -100,18 +100,18 @@ class IngestService:
         async with self._database.read() as connection:
             old = await store.get_document(connection, document_id)
         if old is None:
-            raise NotFoundError("Document not found", code="document_not_found")
+            raise store.document_not_found()
         collection = await self._collections.get(old.collection)
         metadata = self._clean_metadata(_merged(old.metadata, change))
         draft = self._draft(old.title, old.content, metadata, collection, old.external_id)
         if draft.content_hash == old.content_hash:
             return old
         chunks = await self._chunks(draft, collection)
-        vectors = await self._vectors(draft, chunks, replaces=document_id)
+        vectors = await self._vectors(chunks, replaces=document_id)
         async with self._database.transaction() as connection:
             current = await store.lock_document(connection, document_id)
             if current is None:
-                raise NotFoundError("Document not found", code="document_not_found")
+                raise store.document_not_found()
             if current.content_hash != old.content_hash:
                 return None
             return await store.replace_document(
@@ -161,12 +161,15 @@ class IngestService:
             ),
         )
 
-    async def _find_equal(self, draft: DocumentDraft, *, dedupe: bool) -> IngestOutcome | None:
-        """The stored document that makes all further work needless, if there is one."""
+    async def _look_up(
+        self, draft: DocumentDraft, *, dedupe: bool
+    ) -> tuple[Document | None, IngestOutcome | None]:
+        """The document to replace, and what makes all further work needless, if there is such."""
         if draft.external_id is None and not dedupe:
-            return None
+            return None, None
         async with self._database.read() as connection:
-            return await _equal(connection, draft, dedupe=dedupe)
+            old = await _by_external_id(connection, draft)
+            return old, await _equal(connection, draft, old, dedupe=dedupe)
 
     async def _chunks(self, draft: DocumentDraft, collection: Collection) -> list[ChunkDraft]:
         rules = self._recipe.of(collection).rules(self._embedding.info.passage_tokens)
@@ -182,11 +185,9 @@ class IngestService:
                     tokenizer=self._embedding.embedder.tokenizer,
                 )
 
-    async def _vectors(
-        self, draft: DocumentDraft, chunks: list[ChunkDraft], replaces: int | None = None
-    ) -> Vectors:
+    async def _vectors(self, chunks: list[ChunkDraft], *, replaces: int | None) -> Vectors:
         """Vectors in chunk order; those of unchanged chunks are taken from the store."""
-        known = await self._known_vectors(draft, replaces)
+        known = await self._known_vectors(replaces)
         missing = [c.indexed_content for c in chunks if c.indexed_content not in known]
         if missing:
             with observe_ingest_stage("embed"):
@@ -197,18 +198,11 @@ class IngestService:
         return np.stack([known[chunk.indexed_content] for chunk in chunks])
 
     async def _known_vectors(
-        self, draft: DocumentDraft, replaces: int | None
+        self, replaces: int | None
     ) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
-        if replaces is None and draft.external_id is None:
+        if replaces is None:
             return {}
         async with self._database.read() as connection:
-            if replaces is None and draft.external_id is not None:
-                old = await store.find_by_external_id(
-                    connection, draft.collection_id, draft.external_id
-                )
-                replaces = None if old is None else old.id
-            if replaces is None:
-                return {}
             return await store.vectors_by_indexed_content(
                 connection, replaces, self._embedding.model.id
             )
@@ -228,10 +222,10 @@ class IngestService:
                     await store.lock_external_id(connection, draft.collection_id, draft.external_id)
                 if dedupe:
                     await store.lock_content(connection, draft.collection_id, draft.content_hash)
-                kept = await _equal(connection, draft, dedupe=dedupe)
+                old = await _by_external_id(connection, draft)
+                kept = await _equal(connection, draft, old, dedupe=dedupe)
                 if kept is not None:
                     return kept
-                old = await _by_external_id(connection, draft)
                 if old is not None:
                     document = await store.replace_document(
                         connection, old.id, draft, chunks, vectors, model_id
@@ -254,9 +248,8 @@ async def _by_external_id(connection: store.Connection, draft: DocumentDraft) ->
 
 
 async def _equal(
-    connection: store.Connection, draft: DocumentDraft, *, dedupe: bool
+    connection: store.Connection, draft: DocumentDraft, old: Document | None, *, dedupe: bool
 ) -> IngestOutcome | None:
-    old = await _by_external_id(connection, draft)
     if old is not None and old.content_hash == draft.content_hash:
         return IngestOutcome(old, "unchanged")
     if dedupe and draft.external_id is None:

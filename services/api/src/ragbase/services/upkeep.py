@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 
 from ragbase.errors import RagBaseError
+from ragbase.services.background import end
 from ragbase.storage import collections as store
 from ragbase.storage.pool import Connection, Database
 from ragbase.telemetry import metrics
@@ -41,11 +41,7 @@ class Upkeep:
 
     async def stop(self) -> None:
         """End after the step under way."""
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await end(self._tasks)
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:

@@ -23,6 +23,7 @@ __all__ = [
     "Connection",
     "delete_document",
     "delete_documents",
+    "document_not_found",
     "find_by_content",
     "find_by_external_id",
     "get_document",
@@ -51,6 +52,11 @@ _SELECT = """
 _WITH_TEXT = _SELECT.format(content="d.content")
 _WITHOUT_TEXT = _SELECT.format(content="''")
 _WITHIN = "($1::bigint[] IS NULL OR d.collection_id = ANY($1))"
+
+
+def document_not_found() -> NotFoundError:
+    """The one answer for a document that is not there (or may not be read)."""
+    return NotFoundError("Document not found", code="document_not_found")
 
 
 async def insert_document(
@@ -114,7 +120,7 @@ async def replace_document(
         draft.collection_id,
     )
     if row is None:
-        raise NotFoundError("Document not found", code="document_not_found")
+        raise document_not_found()
     await connection.execute("DELETE FROM chunks WHERE document_id = $1", document_id)
     await _insert_parts(connection, document_id, draft, chunks, vectors, model_id)
     return _stored(draft, row, len(chunks))
