@@ -248,8 +248,8 @@ async def bench(
     embedder = await open_embedder(Settings())
     filled = state is not None and (state / f"pg{chunks}").exists()
     with (
-        nullcontext(state) if state else state_folder() as folder,
-        EmbeddedPostgres(folder / f"pg{chunks}", settings=SETTINGS) as server,
+        nullcontext(state) if state else state_folder() as place,
+        EmbeddedPostgres(place / f"pg{chunks}", settings=SETTINGS) as server,
     ):
         if not filled:
             await fill(server.dsn, chunks, embedder, folder)
