@@ -58,6 +58,30 @@ async def test_two_starts_rebuild_once(db: Database, shelf, connection: Connecti
     assert sorted(len(actions) for actions in done) == [0, 0, 1]
 
 
+async def test_searches_and_checks_during_rebuilds_never_deadlock(
+    db: Database, shelf, connection: Connection
+) -> None:
+    await shelf.add([f"a w{n}" for n in range(50)])
+    done = asyncio.Event()
+
+    async def check() -> None:
+        async with db.acquire() as own:
+            while not done.is_set():
+                await NATIVE.prepare(own)
+
+    async def search() -> None:
+        async with db.acquire() as own:
+            while not done.is_set():
+                await scores(own)
+
+    async with asyncio.TaskGroup() as tasks:
+        for reader in (check, search, search):
+            tasks.create_task(reader())
+        for _ in range(20):
+            await NATIVE.rebuild(connection)
+        done.set()
+
+
 async def test_a_rebuild_gives_the_same_scores(shelf, connection: Connection) -> None:
     await shelf.add(["a b", "b c c", "a d", "e"])
     expected = await scores(connection)
