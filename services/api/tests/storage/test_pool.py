@@ -23,7 +23,7 @@ def own_server(state_dir: Path) -> Iterator[EmbeddedPostgres]:
         yield server
 
 
-async def test_session_settings_survive_the_reset_on_release(database_url: str) -> None:
+async def test_every_connection_has_the_session_settings(database_url: str) -> None:
     names = ["plan_cache_mode", "hnsw.ef_search", "hnsw.iterative_scan", "jit", "statement_timeout"]
     async with await Database.open(database_url, min_size=1, max_size=1) as db:
         for _ in range(3):
@@ -31,7 +31,16 @@ async def test_session_settings_survive_the_reset_on_release(database_url: str) 
                 await connection.fetchval("SELECT '[1]'::vector <=> '[1]'")
                 values = [await connection.fetchval("SELECT current_setting($1)", n) for n in names]
                 assert values == ["force_custom_plan", "100", "strict_order", "off", "30s"]
-                await connection.execute("SET hnsw.ef_search = 7; SET plan_cache_mode = auto")
+                await connection.execute("RESET ALL")
+
+
+async def test_a_transaction_left_open_ends_with_the_block(database_url: str) -> None:
+    async with await Database.open(database_url, min_size=1, max_size=1) as db:
+        async with db.read() as connection:
+            await connection.execute("BEGIN; CREATE TABLE half (id int); SET LOCAL jit = on")
+        async with db.read() as connection:
+            assert await connection.fetchval("SELECT to_regclass('half')") is None
+            assert await connection.fetchval("SHOW jit") == "off"
 
 
 async def test_values_cross_the_wire_unchanged(db: Database) -> None:

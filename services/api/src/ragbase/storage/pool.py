@@ -28,8 +28,7 @@ def session_settings(
 ) -> dict[str, str]:
     """Settings sent in the start-up packet.
 
-    They become the session's defaults, so the ``RESET ALL`` with which asyncpg returns a
-    connection to its pool restores them; a ``SET`` after connecting would be lost there.
+    They become the session's defaults, which ``RESET ALL`` restores.
     (PgBouncer passes only what its ``ignore_startup_parameters`` or ``track_extra_parameters``
     name: point DATABASE_URL at Postgres itself, or set these on the role.)
     """
@@ -128,7 +127,12 @@ class Database:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
-        """A connection without a transaction around it: each statement is its own."""
+        """A connection without a transaction around it: each statement is its own.
+
+        It goes back as it is, but for an open transaction, which is rolled back: asyncpg's reset
+        would cost every search two more round trips. So session state (``SET``, ``LISTEN``,
+        session-level advisory locks) must not outlive the block; ``SET LOCAL`` is the way.
+        """
         with converted_faults():
             connection = await self._pool.acquire(timeout=self._acquire_timeout_s)
             try:
@@ -137,7 +141,7 @@ class Database:
                 self._give_back(connection)
 
     def _give_back(self, connection: PoolConnectionProxy[asyncpg.Record]) -> None:
-        """Reset and release behind the caller's back: the reset is a round trip of its own."""
+        """Release behind the caller's back: a transaction left open costs a round trip."""
         task = asyncio.create_task(self._pool.release(connection))
         self._releases.add(task)
         task.add_done_callback(self._released)
@@ -181,5 +185,10 @@ async def _open_pool(
         max_size=max_size,
         server_settings=settings,
         init=prepare,
+        reset=_as_it_is,
         timeout=10,
     )
+
+
+async def _as_it_is(_: object) -> None:
+    """See `Database.acquire`; asyncpg itself ends transactions and listeners before this."""
