@@ -77,7 +77,9 @@ def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None
     app.add_middleware(
         BodyLimit, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout
     )
-    app.add_middleware(InflightLimit, limit=settings.max_inflight)
+    app.add_middleware(
+        InflightLimit, limit=settings.max_inflight, writes=settings.max_inflight_writes
+    )
     if loopback:
         app.add_middleware(LoopbackHosts)
     app.add_middleware(RequestContext)

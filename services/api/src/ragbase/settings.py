@@ -115,7 +115,7 @@ class Settings(BaseSettings):
         ge=1,
         le=1000,
         validation_alias=_env("RAGBASE_POOL_MAX"),
-        description="Most connections of this process.",
+        description="Most connections of this process; half of them at most serve writers.",
     )
     statement_timeout_s: float = Field(
         30.0,
@@ -285,6 +285,12 @@ class Settings(BaseSettings):
         ge=1,
         validation_alias=_env("RAGBASE_MAX_INFLIGHT"),
         description="Requests worked on at once; more are answered 429.",
+    )
+    max_inflight_writes: int = Field(
+        32,
+        ge=1,
+        validation_alias=_env("RAGBASE_MAX_INFLIGHT_WRITES"),
+        description="How many of them may change what is stored; the rest is kept for reads.",
     )
 
     @model_validator(mode="after")

@@ -64,6 +64,17 @@ async def test_requests_beyond_the_limit_are_shed_and_probes_are_not(open_app: O
     assert (await client.get("/v1/documents")).status_code == 200
 
 
+async def test_writers_do_not_take_the_places_of_searches(open_app: OpenApp) -> None:
+    _, client = await open_app(max_inflight=4, max_inflight_writes=2)
+    body = {"title": "T", "content": "word " * 3000}
+    posts = [client.post("/v1/documents", json=body) for _ in range(6)]
+    searches = [client.post("/v1/search/keyword", json={"query": "word"}) for _ in range(2)]
+    answers = await asyncio.gather(*posts, *searches)
+    assert sorted(answer.status_code for answer in answers[:6]) == [201] * 2 + [429] * 4
+    assert "RAGBASE_MAX_INFLIGHT_WRITES" in answers[5].json()["detail"]
+    assert [answer.status_code for answer in answers[6:]] == [200, 200]
+
+
 async def test_an_embed_batch_over_the_limit_is_refused(open_app: OpenApp) -> None:
     _, client = await open_app(max_batch=3)
     answer = await client.post("/v1/embed", json={"inputs": ["a"] * 4})

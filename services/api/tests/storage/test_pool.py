@@ -12,8 +12,14 @@ import numpy as np
 import pytest
 
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
-from ragbase.errors import ConfigurationError, DatabaseUnavailableError, DeadlineExceededError
+from ragbase.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    DeadlineExceededError,
+    OverloadedError,
+)
 from ragbase.storage.pool import Database
+from ragbase.telemetry.metrics import REGISTRY
 
 
 @pytest.fixture
@@ -163,3 +169,29 @@ async def test_a_wrong_address_is_told_at_once(database_url: str, change, words:
     with pytest.raises(ConfigurationError, match=words):
         await Database.open(change(database_url), start_timeout_s=20)
     assert time.monotonic() - started < 5
+
+
+async def test_writers_leave_connections_to_readers(database_url: str) -> None:
+    """B061: as many slow writers as there are connections, and reads still go on."""
+    waiting = REGISTRY.get_sample_value("ragbase_db_pool_wait_seconds_count") or 0
+    async with await Database.open(database_url, max_size=4, acquire_timeout_s=0.3) as db:
+        done = asyncio.Event()
+        holding = 0
+
+        async def write() -> None:
+            nonlocal holding
+            async with db.transaction():
+                holding += 1
+                await done.wait()
+
+        writers = [asyncio.create_task(write()) for _ in range(4)]
+        refused, _ = await asyncio.wait(writers, timeout=5, return_when=asyncio.FIRST_EXCEPTION)
+        assert holding == 2
+        assert db.in_use == 2
+        assert isinstance(refused.pop().exception(), OverloadedError)
+        for _ in range(3):
+            await db.ping()
+        done.set()
+        outcomes = await asyncio.gather(*writers, return_exceptions=True)
+    assert sum(isinstance(outcome, OverloadedError) for outcome in outcomes) == 2
+    assert REGISTRY.get_sample_value("ragbase_db_pool_wait_seconds_count") >= waiting + 5

@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from ragbase.clients.embedder import Embedder, EmbedderInfo
-from ragbase.errors import ConfigurationError, EmbedderUnavailableError, UnavailableError
+from ragbase.errors import (
+    ConfigurationError,
+    EmbedderUnavailableError,
+    OverloadedError,
+    UnavailableError,
+    UpstreamError,
+)
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_model
 from ragbase.storage.pool import Database
 from ragbase.telemetry.logs import get_logger
@@ -13,6 +19,8 @@ from ragbase.telemetry.logs import get_logger
 __all__ = ["EmbeddingRuntime"]
 
 _RETRY_S = 2.0
+_RETRY_MISMATCH_S = 30.0
+"""A server with the wrong model needs a person; asked again, so that mending it needs no restart."""
 
 
 class EmbeddingRuntime:
@@ -35,6 +43,8 @@ class EmbeddingRuntime:
         self._hnsw = (hnsw_m, hnsw_ef_construction)
         self._model: EmbeddingModel | None = None
         self._info: EmbedderInfo | None = None
+        self.missing = "The embedding server has not answered yet."
+        """Why there is no model yet, for people."""
         self._log = get_logger("ragbase.embedding")
 
     @property
@@ -46,14 +56,14 @@ class EmbeddingRuntime:
     def model(self) -> EmbeddingModel:
         """The stored model row. Raises `EmbedderUnavailableError` before the first contact."""
         if self._model is None:
-            raise EmbedderUnavailableError("The embedding server has not answered yet.")
+            raise EmbedderUnavailableError(self.missing)
         return self._model
 
     @property
     def info(self) -> EmbedderInfo:
         """Facts of the model. Raises `EmbedderUnavailableError` before the first contact."""
         if self._info is None:
-            raise EmbedderUnavailableError("The embedding server has not answered yet.")
+            raise EmbedderUnavailableError(self.missing)
         return self._info
 
     async def open(self) -> None:
@@ -79,8 +89,11 @@ class EmbeddingRuntime:
         while not self.ready:
             try:
                 await self.open()
-            except ConfigurationError:
-                raise
-            except UnavailableError as error:
+            except ConfigurationError as error:
+                self.missing = error.message
+                self._log.error("embedder_does_not_fit", reason=error.message)  # noqa: TRY400
+                await asyncio.sleep(_RETRY_MISMATCH_S)
+            except (UnavailableError, UpstreamError, OverloadedError) as error:
+                self.missing = f"The embedding server is not usable yet. {error.message}"
                 self._log.warning("embedder_not_ready", code=error.code, reason=error.message)
                 await asyncio.sleep(_RETRY_S)

@@ -116,8 +116,7 @@ class HealthService:
         except TimeoutError:
             return Readiness(status="not_ready", reason="Postgres does not answer in time.")
         if not self._embedding.ready:
-            reason = "The embedding server has not answered yet."
-            return Readiness(status="not_ready", reason=reason)
+            return Readiness(status="not_ready", reason=self._embedding.missing)
         return Readiness(status="ready")
 
     async def models(self) -> ModelsHealth:

@@ -10,9 +10,11 @@ from typing import Any, Self, TypeAlias, cast
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from ragbase.errors import OverloadedError
 from ragbase.storage.codecs import find_vector_schema, register_codecs
 from ragbase.storage.connect import single_connection
 from ragbase.storage.faults import converted_faults
+from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
 
 __all__ = ["Connection", "Database", "session_settings"]
@@ -66,6 +68,7 @@ class Database:
     ) -> None:
         self._pool = pool
         self._acquire_timeout_s = acquire_timeout_s
+        self._write_turns = asyncio.Semaphore(max(1, pool.get_max_size() // 2))
         self._releases: set[asyncio.Task[None]] = set()
         self._writing = {"statement_timeout": str(round(write_timeout_s * 1000))}
 
@@ -134,7 +137,8 @@ class Database:
         session-level advisory locks) must not outlive the block; ``SET LOCAL`` is the way.
         """
         with converted_faults():
-            connection = await self._pool.acquire(timeout=self._acquire_timeout_s)
+            with metrics.POOL_WAIT.time():
+                connection = await self._pool.acquire(timeout=self._acquire_timeout_s)
             try:
                 yield cast("Connection", connection)
             finally:
@@ -157,10 +161,32 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """A connection inside a transaction: committed at the end, rolled back on any error."""
-        async with self.acquire() as connection, connection.transaction():
+        """A connection inside a transaction: committed at the end, rolled back on any error.
+
+        Half of the pool at most is in transactions, so that writers never keep readers waiting.
+        Raises `OverloadedError` when no turn came in time.
+        """
+        async with (
+            self._write_turn(),
+            self.acquire() as connection,
+            connection.transaction(),
+        ):
             await connection.execute(_SET_LOCAL, *zip(*self._writing.items(), strict=True))
             yield connection
+
+    @asynccontextmanager
+    async def _write_turn(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._acquire_timeout_s):
+                await self._write_turns.acquire()
+        except TimeoutError:
+            raise OverloadedError(
+                "Too many writes wait for the database; try again shortly."
+            ) from None
+        try:
+            yield
+        finally:
+            self._write_turns.release()
 
     def write_with(self, settings: Mapping[str, str]) -> None:
         """Session settings that hold in each `transaction` from now on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -105,27 +106,52 @@ def _announced(scope: Scope) -> int:
 class InflightLimit:
     """Answers 429 with ``Retry-After`` beyond ``limit`` concurrent requests under ``/v1``.
 
-    Health, metrics and the page are never shed: probes must tell load from death.
+    Requests that store something are slow and take at most ``writes`` of these places, so that
+    ingest never shuts searches out. Health, metrics and the page are never shed: probes must tell
+    load from death.
     """
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, writes: int) -> None:
         self._app = app
-        self._limit = limit
-        self._inflight = 0
+        self._all = _Places(limit, "requests", "RAGBASE_MAX_INFLIGHT")
+        self._writes = _Places(min(writes, limit), "writes", "RAGBASE_MAX_INFLIGHT_WRITES")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith("/v1"):
             await self._app(scope, receive, send)
             return
-        if self._inflight >= self._limit:
+        needed = [self._all, self._writes] if _stores(scope) else [self._all]
+        full = next((places for places in needed if places.taken >= places.limit), None)
+        if full is not None:
             metrics.HTTP_SHED.inc()
-            error = OverloadedError(
-                f"{self._limit} requests are in flight (RAGBASE_MAX_INFLIGHT); try again shortly."
-            )
-            await error_response(error)(scope, receive, send)
+            await error_response(full.refusal())(scope, receive, send)
             return
-        self._inflight += 1
+        for places in needed:
+            places.taken += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._inflight -= 1
+            for places in needed:
+                places.taken -= 1
+
+
+@dataclass(slots=True)
+class _Places:
+    limit: int
+    what: str
+    setting: str
+    taken: int = 0
+
+    def refusal(self) -> OverloadedError:
+        return OverloadedError(
+            f"{self.limit} {self.what} are in flight ({self.setting}); try again shortly."
+        )
+
+
+def _stores(scope: Scope) -> bool:
+    """Whether a request changes what is stored; searches are POSTs, too."""
+    return scope["method"] in _WRITING and scope["path"].startswith(_STORED)
+
+
+_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_STORED = ("/v1/documents", "/v1/collections")
