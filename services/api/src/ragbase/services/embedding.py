@@ -91,7 +91,7 @@ class EmbeddingRuntime:
                 await self.open()
             except ConfigurationError as error:
                 self.missing = error.message
-                self._log.error("embedder_does_not_fit", reason=error.message)  # noqa: TRY400
+                self._log.error("embedder_does_not_fit", reason=error.message)
                 await asyncio.sleep(_RETRY_MISMATCH_S)
             except (UnavailableError, UpstreamError, OverloadedError) as error:
                 self.missing = f"The embedding server is not usable yet. {error.message}"
