@@ -15,6 +15,7 @@ from ragbase.retrieval.arms import KeywordArm, SemanticArm
 from ragbase.retrieval.lexical import LexicalDialect, open_dialect
 from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.routes.deps import Services
+from ragbase.services.batch import BatchLimits, BatchService
 from ragbase.services.collections import CollectionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
@@ -146,14 +147,16 @@ def _wire(
     def index_of(model: EmbeddingModel) -> SemanticIndex:
         return SemanticIndex(model.id, model.dimension, settings.ef_search)
 
+    ingest = IngestService(
+        database,
+        embedding,
+        collections,
+        recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
+        limits=IngestLimits(settings.max_text_chars, settings.max_metadata_bytes),
+    )
     return Services(
-        ingest=IngestService(
-            database,
-            embedding,
-            collections,
-            recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
-            limits=IngestLimits(settings.max_text_chars, settings.max_metadata_bytes),
-        ),
+        ingest=ingest,
+        batches=BatchService(ingest, _batch_limits(settings)),
         documents=DocumentService(database, collections),
         search=SearchService(
             database,
@@ -167,6 +170,16 @@ def _wire(
         embedding=embedding,
         health=_health(database, dialect, embedding),
         max_batch=settings.max_batch,
+    )
+
+
+def _batch_limits(settings: Settings) -> BatchLimits:
+    return BatchLimits(
+        items=settings.max_batch,
+        line_bytes=settings.max_body_bytes,
+        held_bytes=2 * settings.max_body_bytes,
+        pause_s=settings.body_timeout,
+        parallel=settings.batch_parallel,
     )
 
 

@@ -11,7 +11,7 @@ from ragbase import __version__
 from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError
 from ragbase.factory import open_services
-from ragbase.routes import collections, documents, embed, health, page, search
+from ragbase.routes import batch, collections, documents, embed, health, page, search
 from ragbase.routes.errors import install_error_handlers
 from ragbase.routes.middleware.context import RequestContext
 from ragbase.routes.middleware.hosts import LoopbackHosts, is_loopback
@@ -66,7 +66,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
-    for module in (page, documents, search, collections, embed, health):
+    for module in (page, batch, documents, search, collections, embed, health):
         app.include_router(module.router)
     if settings.metrics_port is None:
         app.include_router(health.metrics_router)

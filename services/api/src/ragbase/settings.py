@@ -254,7 +254,7 @@ class Settings(BaseSettings):
         60.0,
         gt=0,
         validation_alias=_env("RAGBASE_BODY_TIMEOUT"),
-        description="Longest a body may take to arrive, in seconds.",
+        description="Longest a body may take to arrive, in seconds; of JSON lines: longest pause.",
     )
     max_text_chars: int = Field(
         5_000_000,
@@ -278,7 +278,13 @@ class Settings(BaseSettings):
         1_000,
         ge=1,
         validation_alias=_env("RAGBASE_MAX_BATCH"),
-        description="Most items of a batch (embed inputs, ids).",
+        description="Most items of a batch (documents, embed inputs, ids).",
+    )
+    batch_parallel: int = Field(
+        16,
+        ge=1,
+        validation_alias=_env("RAGBASE_BATCH_PARALLEL"),
+        description="Documents of one batch that are worked on at once.",
     )
     max_inflight: int = Field(
         64,

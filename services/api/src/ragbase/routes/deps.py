@@ -10,6 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
 from ragbase.limits import COLLECTION_NAME
+from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
@@ -19,6 +20,7 @@ from ragbase.services.search import SearchService
 
 __all__ = [
     "AllServices",
+    "Batches",
     "CollectionName",
     "Collections",
     "DocumentId",
@@ -37,6 +39,7 @@ class Services:
     """All use cases of the API, wired by `ragbase.factory`."""
 
     ingest: IngestService
+    batches: BatchService
     documents: DocumentService
     search: SearchService
     collections: CollectionService
@@ -57,6 +60,10 @@ async def _ingest(request: Request) -> IngestService:
     return (await _services(request)).ingest
 
 
+async def _batches(request: Request) -> BatchService:
+    return (await _services(request)).batches
+
+
 async def _documents(request: Request) -> DocumentService:
     return (await _services(request)).documents
 
@@ -75,6 +82,7 @@ async def _health(request: Request) -> HealthService:
 
 AllServices = Annotated[Services, Depends(_services)]
 Ingest = Annotated[IngestService, Depends(_ingest)]
+Batches = Annotated[BatchService, Depends(_batches)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Search = Annotated[SearchService, Depends(_search)]
 Collections = Annotated[CollectionService, Depends(_collections)]

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragbase.errors import OverloadedError, RagBaseError, TooLargeError
 from ragbase.routes.errors import error_response
+from ragbase.routes.ndjson import is_line_exchange
 from ragbase.telemetry import metrics
 
 __all__ = ["BodyLimit", "InflightLimit"]
@@ -18,7 +19,8 @@ class BodyLimit:
     """Answers 413 as soon as a body is known to pass ``max_bytes``, announced or not.
 
     A body that is not there after ``timeout_s`` is 408: half-sent ones would otherwise hold their
-    places in flight for ever.
+    places in flight for ever. Bodies that are answered line by line bound lines and pauses
+    themselves (`ragbase.routes.ndjson`).
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float) -> None:
@@ -27,7 +29,7 @@ class BodyLimit:
         self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or is_line_exchange(scope):
             await self._app(scope, receive, send)
             return
         if _announced(scope) > self._max:
