@@ -2,7 +2,10 @@
 
     RagBaseError
     ├── InvalidInputError        422  the caller can mend the request
-    │   └── TooLargeError        413  … by making it smaller
+    │   ├── TooLargeError        413  … by making it smaller
+    │   └── UnsupportedMediaTypeError 415  … by sending another kind of file
+    ├── UnauthenticatedError     401  no key, or one that is not valid
+    ├── ForbiddenError           403  the key may not do this
     ├── NotFoundError            404
     ├── ConflictError            409
     ├── OverloadedError          429  the caller should wait ``retry_after`` seconds
@@ -24,12 +27,15 @@ __all__ = [
     "DatabaseUnavailableError",
     "DeadlineExceededError",
     "EmbedderUnavailableError",
+    "ForbiddenError",
     "InvalidInputError",
     "NotFoundError",
     "OverloadedError",
     "RagBaseError",
     "TooLargeError",
+    "UnauthenticatedError",
     "UnavailableError",
+    "UnsupportedMediaTypeError",
     "UpstreamError",
 ]
 
@@ -63,6 +69,27 @@ class TooLargeError(InvalidInputError):
 
     status = 413
     code = "too_large"
+
+
+class UnauthenticatedError(RagBaseError):
+    """No key was given, or none that is valid: ``missing_key``, ``invalid_key``, ``expired_key``."""
+
+    status = 401
+    code = "missing_key"
+
+
+class ForbiddenError(RagBaseError):
+    """The caller is known and may not do this."""
+
+    status = 403
+    code = "scope_missing"
+
+
+class UnsupportedMediaTypeError(InvalidInputError):
+    """A body or file of a kind that is not taken; the message names the kinds that are."""
+
+    status = 415
+    code = "unsupported_media_type"
 
 
 class NotFoundError(RagBaseError):
