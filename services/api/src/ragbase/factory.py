@@ -21,11 +21,15 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestLimits, IngestService
+from ragbase.services.keys import KeyService
+from ragbase.services.keys_given import given_keys
+from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.known_collections import KnownCollections
 from ragbase.services.recipe import Recipe
 from ragbase.services.search import SearchService
 from ragbase.services.upkeep import Upkeep
 from ragbase.settings import Settings
+from ragbase.storage.api_keys import any_usable_key
 from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.migrations import SchemaState, check_schema
 from ragbase.storage.pool import Database
@@ -56,7 +60,8 @@ async def open_services(
             hnsw_ef_construction=settings.hnsw_ef_construction,
         )
         await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
-        services = _wire(settings, database, dialect, embedding)
+        verifier = await _start_verifier(settings, database, stack)
+        services = _wire(settings, database, dialect, embedding, verifier)
         await services.health.start()
         stack.push_async_callback(services.health.stop)
         upkeep = Upkeep(database, dialect.maintain)
@@ -132,11 +137,36 @@ async def _start_embedding(
     stack.push_async_callback(stop)
 
 
+async def _start_verifier(
+    settings: Settings, database: Database, stack: AsyncExitStack
+) -> KeyVerifier | None:
+    """Checks API keys; None where authentication is off. Says what is missing to get in."""
+    given = given_keys(settings)
+    if not settings.auth_on:
+        if given:
+            _log.warning("api_keys_unused", hint="Keys are given, but RAGBASE_AUTH is off.")
+        return None
+    async with database.read() as connection:
+        stored = await any_usable_key(connection)
+    _log.info("authentication_on", given=[key.name for key in given.values()], stored=stored)
+    if not given and not stored:
+        _log.warning(
+            "no_api_key_known",
+            hint="Make the first one with `ragbase keys create --name admin --scope admin` on this "
+            "DATABASE_URL, or give RAGBASE_ADMIN_KEY.",
+        )
+    verifier = KeyVerifier(database, given)
+    verifier.start()
+    stack.push_async_callback(verifier.stop)
+    return verifier
+
+
 def _wire(
     settings: Settings,
     database: Database,
     dialect: LexicalDialect,
     embedding: EmbeddingRuntime,
+    verifier: KeyVerifier | None,
 ) -> Services:
     known = KnownCollections(database)
     collections = CollectionService(
@@ -169,7 +199,9 @@ def _wire(
         collections=collections,
         embedding=embedding,
         health=_health(database, dialect, embedding),
+        keys=KeyService(database, *([verifier.forget] if verifier else [])),
         max_batch=settings.max_batch,
+        verifier=verifier,
     )
 
 

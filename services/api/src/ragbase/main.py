@@ -11,11 +11,14 @@ from ragbase import __version__
 from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError
 from ragbase.factory import open_services
-from ragbase.routes import batch, collections, documents, embed, health, page, search
+from ragbase.loopback import is_loopback
+from ragbase.routes import batch, collections, documents, embed, health, keys, page, search
 from ragbase.routes.errors import install_error_handlers
+from ragbase.routes.middleware.authentication import Authentication
 from ragbase.routes.middleware.context import RequestContext
-from ragbase.routes.middleware.hosts import LoopbackHosts, is_loopback
+from ragbase.routes.middleware.hosts import LoopbackHosts
 from ragbase.routes.middleware.limits import BodyLimit, InflightLimit
+from ragbase.services.keys_given import given_keys
 from ragbase.settings import Settings
 from ragbase.telemetry.metrics import BUILD_INFO
 
@@ -36,12 +39,13 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
     Raises `ConfigurationError` when the settings would expose an open server.
     """
     loopback = is_loopback(settings.host)
-    if not loopback and not settings.allow_insecure:
+    if not (loopback or settings.auth_on or settings.allow_insecure):
         raise ConfigurationError(
-            f"RAGBASE_HOST={settings.host} listens beyond this machine and the API has no "
-            "authentication yet. Listen on 127.0.0.1, or set RAGBASE_ALLOW_INSECURE=true behind "
-            "a proxy that authenticates."
+            f"RAGBASE_HOST={settings.host} listens beyond this machine, and RAGBASE_AUTH=off lets "
+            "everybody in. Unset RAGBASE_AUTH so that callers need an API key, or set "
+            "RAGBASE_ALLOW_INSECURE=true behind a proxy that authenticates."
         )
+    given_keys(settings)  # one of the wrong form is told before anything is opened
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -66,7 +70,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
-    for module in (page, batch, documents, search, collections, embed, health):
+    for module in (page, batch, documents, search, collections, embed, keys, health):
         app.include_router(module.router)
     if settings.metrics_port is None:
         app.include_router(health.metrics_router)
@@ -80,6 +84,7 @@ def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None
     app.add_middleware(
         InflightLimit, limit=settings.max_inflight, writes=settings.max_inflight_writes
     )
+    app.add_middleware(Authentication)  # before a place in flight is taken or a body read
     if loopback:
         app.add_middleware(LoopbackHosts)
     app.add_middleware(RequestContext)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from ragbase.limits import ARM_DEPTH_DEFAULT, ARM_DEPTH_MAX
+from ragbase.loopback import is_loopback
 
 __all__ = ["Settings"]
 
@@ -80,10 +81,30 @@ class Settings(BaseSettings):
         validation_alias=_env("RAGBASE_METRICS_PORT"),
         description="Port of /metrics; unset: on the main port.",
     )
+    auth: Literal["on", "off"] | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_AUTH"),
+        description="Whether callers need an API key; unset: off on loopback, on beyond it.",
+    )
     allow_insecure: bool = Field(
         False,
         validation_alias=_env("RAGBASE_ALLOW_INSECURE"),
-        description="Listen beyond loopback without authentication.",
+        description="Let RAGBASE_AUTH=off listen beyond loopback.",
+    )
+    admin_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_env("RAGBASE_ADMIN_KEY"),
+        description="An API key that may do all; `ragbase keys generate` makes one.",
+    )
+    probe_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_env("RAGBASE_PROBE_KEY"),
+        description="An API key that may read, for probes and scrapes.",
+    )
+    client_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=_env("RAGBASE_CLIENT_KEY"),
+        description="An API key that may read and write documents.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info",
@@ -306,6 +327,20 @@ class Settings(BaseSettings):
                 f"CHUNK_OVERLAP ({self.chunk_overlap}) must be below CHUNK_SIZE ({self.chunk_size})"
             )
         return self
+
+    @field_validator("auth", mode="before")
+    @classmethod
+    def _yaml_switch(cls, value: object) -> object:
+        """YAML reads an unquoted ``on`` as true, and hands that down as text."""
+        words = {"true": "on", "false": "off", "": None}
+        return words.get(value.lower(), value.lower()) if isinstance(value, str) else value
+
+    @property
+    def auth_on(self) -> bool:
+        """Whether callers need an API key."""
+        if self.auth is None:
+            return not is_loopback(self.host)
+        return self.auth == "on"
 
     @property
     def ef_search(self) -> int:

@@ -74,8 +74,9 @@ async def test_loopback_mode_accepts_loopback_names(api: httpx.AsyncClient, host
 
 def test_an_open_server_must_be_asked_for() -> None:
     with pytest.raises(ConfigurationError, match="RAGBASE_ALLOW_INSECURE"):
-        create_app(Settings(host="0.0.0.0"))
-    create_app(Settings(host="0.0.0.0", allow_insecure=True))
+        create_app(Settings(host="0.0.0.0", auth="off"))
+    create_app(Settings(host="0.0.0.0", auth="off", allow_insecure=True))
+    create_app(Settings(host="0.0.0.0"))
 
 
 async def test_health_has_the_contracts_shape(api: httpx.AsyncClient) -> None:

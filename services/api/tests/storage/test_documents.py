@@ -200,13 +200,13 @@ async def test_the_list_can_leave_texts_out_and_keep_to_collections(
         connection, *make_sample(["there"], collection_id=other.id), model.id
     )
     rows, total = await store.list_documents(
-        connection, offset=0, limit=9, collections=[other.id], include_content=False
+        connection, offset=0, limit=9, collections=["other"], include_content=False
     )
     assert total == 1
     assert [(row.collection, row.content, row.chunk_count) for row in rows] == [("other", "", 1)]
     assert await store.list_documents(connection, offset=store.MAX_ID + 5, limit=9) == ([], 2)
-    assert await store.get_document(connection, rows[0].id, [1]) is None
-    assert not await store.delete_document(connection, rows[0].id, [1])
+    assert await store.get_document(connection, rows[0].id, ["default"]) is None
+    assert not await store.delete_document(connection, rows[0].id, ["default"])
 
 
 async def test_documents_are_found_by_external_id_and_by_content(

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ragbase.errors import InvalidInputError, RagBaseError
 from ragbase.models.batch import BatchIn, BatchOut, BatchResult
+from ragbase.routes.auth import WRITE
 from ragbase.routes.deps import Batches
 from ragbase.routes.errors import ErrorBody, ValidationBody
 from ragbase.routes.ndjson import NDJSON, LineExchange, Lines, Write, is_line_exchange
@@ -19,7 +20,7 @@ from ragbase.services.batch import BatchItem, BatchService, Emit
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/documents", tags=["documents"])
+router = APIRouter(prefix="/v1/documents", tags=["documents"], dependencies=[WRITE])
 
 _BODY = {
     "required": True,

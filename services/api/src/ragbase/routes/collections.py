@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response, status
 
 from ragbase.models.collections import CollectionIn, CollectionOut, CollectionSettings
+from ragbase.routes.auth import ADMIN, READ
 from ragbase.routes.deps import CollectionName, Collections
 from ragbase.routes.openapi import CONFLICT, NOT_FOUND, UNAVAILABLE
 
@@ -13,7 +14,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 
 
-@router.get("", response_model=list[CollectionOut], responses={**UNAVAILABLE})
+@router.get("", dependencies=[READ], response_model=list[CollectionOut], responses={**UNAVAILABLE})
 async def list_collections(collections: Collections, response: Response) -> list[CollectionOut]:
     """All collections, by name."""
     rows = await collections.all()
@@ -23,6 +24,7 @@ async def list_collections(collections: Collections, response: Response) -> list
 
 @router.post(
     "",
+    dependencies=[ADMIN],
     status_code=status.HTTP_201_CREATED,
     response_model=CollectionOut,
     responses={**CONFLICT, **UNAVAILABLE},
@@ -34,6 +36,7 @@ async def create_collection(body: CollectionIn, collections: Collections) -> Col
 
 @router.put(
     "/{name}",
+    dependencies=[ADMIN],
     response_model=CollectionOut,
     responses={201: {"model": CollectionOut}, **CONFLICT, **UNAVAILABLE},
 )
@@ -54,7 +57,12 @@ async def put_collection(
     return stored
 
 
-@router.get("/{name}", response_model=CollectionOut, responses={**NOT_FOUND, **UNAVAILABLE})
+@router.get(
+    "/{name}",
+    dependencies=[READ],
+    response_model=CollectionOut,
+    responses={**NOT_FOUND, **UNAVAILABLE},
+)
 async def get_collection(name: CollectionName, collections: Collections) -> CollectionOut:
     """One collection with its settings and counts."""
     return await collections.describe(name)
@@ -62,6 +70,7 @@ async def get_collection(name: CollectionName, collections: Collections) -> Coll
 
 @router.delete(
     "/{name}",
+    dependencies=[ADMIN],
     status_code=status.HTTP_204_NO_CONTENT,
     responses={**NOT_FOUND, **CONFLICT, **UNAVAILABLE},
 )

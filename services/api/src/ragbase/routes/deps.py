@@ -1,21 +1,28 @@
-"""What routes ask for: the wired services, as annotated types."""
+"""What routes ask for: the wired services, as annotated types, bound to what the caller may see.
+
+All but health are handed out only where the route has checked a scope (`ragbase.routes.auth`).
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
 from ragbase.limits import COLLECTION_NAME
+from ragbase.models.access import Access
+from ragbase.routes.auth import bound_access
 from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestService
+from ragbase.services.keys import KeyService
+from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.search import SearchService
 
 __all__ = [
@@ -27,6 +34,7 @@ __all__ = [
     "Documents",
     "Healths",
     "Ingest",
+    "Keys",
     "Search",
     "Services",
 ]
@@ -45,47 +53,71 @@ class Services:
     collections: CollectionService
     embedding: EmbeddingRuntime
     health: HealthService
+    keys: KeyService
     max_batch: int
+    verifier: KeyVerifier | None = None
+    """None: authentication is off."""
+
+    def seen_by(self, access: Access) -> Services:
+        """The same, bound to what ``access`` may see."""
+        return replace(
+            self,
+            ingest=self.ingest.seen_by(access),
+            documents=self.documents.seen_by(access),
+            search=self.search.seen_by(access),
+            collections=self.collections.seen_by(access),
+            batches=self.batches.seen_by(access),
+        )
 
 
 # Coroutines, though they wait for nothing: FastAPI hands plain functions to a thread, which costs
 # each request more than all else that it does before the route.
 
 
-async def _services(request: Request) -> Services:
+def _services(request: Request) -> Services:
     return cast(Services, request.app.state.services)
 
 
+async def _all(request: Request) -> Services:
+    return _services(request).seen_by(bound_access(request))
+
+
 async def _ingest(request: Request) -> IngestService:
-    return (await _services(request)).ingest
+    return _services(request).ingest.seen_by(bound_access(request))
 
 
 async def _batches(request: Request) -> BatchService:
-    return (await _services(request)).batches
+    return _services(request).batches.seen_by(bound_access(request))
 
 
 async def _documents(request: Request) -> DocumentService:
-    return (await _services(request)).documents
+    return _services(request).documents.seen_by(bound_access(request))
 
 
 async def _search(request: Request) -> SearchService:
-    return (await _services(request)).search
+    return _services(request).search.seen_by(bound_access(request))
 
 
 async def _collections(request: Request) -> CollectionService:
-    return (await _services(request)).collections
+    return _services(request).collections.seen_by(bound_access(request))
+
+
+async def _keys(request: Request) -> KeyService:
+    bound_access(request)
+    return _services(request).keys
 
 
 async def _health(request: Request) -> HealthService:
-    return (await _services(request)).health
+    return _services(request).health
 
 
-AllServices = Annotated[Services, Depends(_services)]
+AllServices = Annotated[Services, Depends(_all)]
 Ingest = Annotated[IngestService, Depends(_ingest)]
 Batches = Annotated[BatchService, Depends(_batches)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Search = Annotated[SearchService, Depends(_search)]
 Collections = Annotated[CollectionService, Depends(_collections)]
+Keys = Annotated[KeyService, Depends(_keys)]
 Healths = Annotated[HealthService, Depends(_health)]
 
 

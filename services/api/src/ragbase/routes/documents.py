@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response, status
 
 from ragbase.models.documents import DocumentDetail, DocumentIn, DocumentOut, DocumentPatch
+from ragbase.routes.auth import READ, WRITE
 from ragbase.routes.deps import DocumentId, Documents, Ingest
 from ragbase.routes.openapi import NOT_FOUND, TOO_LARGE, UNAVAILABLE
 from ragbase.services.documents import to_out
@@ -26,6 +27,7 @@ GraphHeader = Annotated[
 
 @router.post(
     "",
+    dependencies=[WRITE],
     status_code=status.HTTP_201_CREATED,
     response_model=DocumentOut,
     responses={
@@ -51,7 +53,12 @@ async def create_document(
     return to_out(result.document, outcome=result.outcome, warnings=result.warnings)
 
 
-@router.get("", response_model=list[DocumentOut], responses={**NOT_FOUND, **UNAVAILABLE})
+@router.get(
+    "",
+    dependencies=[READ],
+    response_model=list[DocumentOut],
+    responses={**NOT_FOUND, **UNAVAILABLE},
+)
 async def list_documents(
     documents: Documents,
     response: Response,
@@ -68,7 +75,12 @@ async def list_documents(
     return rows
 
 
-@router.get("/{document_id}", response_model=DocumentDetail, responses={**NOT_FOUND, **UNAVAILABLE})
+@router.get(
+    "/{document_id}",
+    dependencies=[READ],
+    response_model=DocumentDetail,
+    responses={**NOT_FOUND, **UNAVAILABLE},
+)
 async def get_document(document_id: DocumentId, documents: Documents) -> DocumentDetail:
     """One document with its chunks, in order."""
     return await documents.get(document_id)
@@ -76,6 +88,7 @@ async def get_document(document_id: DocumentId, documents: Documents) -> Documen
 
 @router.patch(
     "/{document_id}",
+    dependencies=[WRITE],
     response_model=DocumentOut,
     responses={**NOT_FOUND, **TOO_LARGE, **UNAVAILABLE},
 )
@@ -88,6 +101,7 @@ async def patch_document(
 
 @router.delete(
     "/{document_id}",
+    dependencies=[WRITE],
     status_code=status.HTTP_204_NO_CONTENT,
     responses={**NOT_FOUND, **UNAVAILABLE},
 )

@@ -6,13 +6,14 @@ from fastapi import APIRouter
 
 from ragbase.errors import InvalidInputError
 from ragbase.models.search import EmbedRequest, EmbedResponse
+from ragbase.routes.auth import READ
 from ragbase.routes.deps import AllServices
 from ragbase.routes.openapi import TOO_LARGE, UNAVAILABLE
 from ragbase.text.clean import clean_text
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1", tags=["models"])
+router = APIRouter(prefix="/v1", tags=["models"], dependencies=[READ])
 
 
 @router.post("/embed", response_model=EmbedResponse, responses={**TOO_LARGE, **UNAVAILABLE})

@@ -11,7 +11,13 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from ragbase.errors import InvalidInputError, OverloadedError, RagBaseError, UnavailableError
+from ragbase.errors import (
+    InvalidInputError,
+    OverloadedError,
+    RagBaseError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from ragbase.telemetry.logs import get_logger
 
 __all__ = ["ErrorBody", "ValidationBody", "error_response", "install_error_handlers"]
@@ -53,7 +59,9 @@ def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -
 def error_response(error: RagBaseError, headers: Mapping[str, str] | None = None) -> Response:
     """The answer for an error raised on purpose."""
     extra = dict(headers or {})
-    if isinstance(error, OverloadedError):
+    if isinstance(error, UnauthenticatedError):
+        extra["www-authenticate"] = "Bearer"
+    elif isinstance(error, OverloadedError):
         extra["retry-after"] = str(max(1, round(error.retry_after)))
     elif isinstance(error, UnavailableError):
         extra.setdefault("retry-after", "2")

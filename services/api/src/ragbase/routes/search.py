@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from ragbase.models.search import SearchRequest, SearchResponse
+from ragbase.routes.auth import READ
 from ragbase.routes.deps import Search
 from ragbase.routes.openapi import NOT_FOUND, UNAVAILABLE
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1/search", tags=["search"])
+router = APIRouter(prefix="/v1/search", tags=["search"], dependencies=[READ])
 
 _ANSWERS = {**NOT_FOUND, **UNAVAILABLE}
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Set
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pydantic import ValidationError
 
 from ragbase.clients.permits import Permits
 from ragbase.errors import InvalidInputError, RagBaseError
+from ragbase.models.access import Access
 from ragbase.models.batch import BatchError, BatchResult
 from ragbase.models.documents import DocumentIn
 from ragbase.services.batch_order import BatchOrder
@@ -66,6 +68,12 @@ class BatchService:
     def __init__(self, ingest: IngestService, limits: BatchLimits) -> None:
         self._ingest = ingest
         self.limits = limits
+
+    def seen_by(self, access: Access) -> Self:
+        """The same, for another caller."""
+        bound = copy.copy(self)
+        bound._ingest = self._ingest.seen_by(access)
+        return bound
 
     async def run(
         self, items: AsyncIterator[BatchItem], emit: Emit, *, include_content: bool = False

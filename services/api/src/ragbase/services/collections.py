@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
-from ragbase.errors import ConflictError, InvalidInputError, NotFoundError
+from ragbase.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from ragbase.limits import COLLECTION_NAME
+from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.collections import Chunking, CollectionOut, CollectionSettings
 from ragbase.models.domain import Collection
 from ragbase.models.fusion import read_fusion
@@ -32,7 +34,7 @@ def collection_not_found(name: str) -> NotFoundError:
 
 
 class CollectionService:
-    """Makes, changes, describes and removes collections."""
+    """Makes, changes, describes and removes collections, as far as ``access`` sees them."""
 
     def __init__(
         self,
@@ -41,31 +43,46 @@ class CollectionService:
         known: KnownCollections,
         *,
         default_fusion: Mapping[str, Any],
+        access: Access = FULL_ACCESS,
     ) -> None:
         self._database = database
         self._embedding = embedding
         self._known = known
         self._default_fusion = default_fusion
+        self._access = access
+
+    def seen_by(self, access: Access) -> Self:
+        """The same, for another caller."""
+        bound = copy.copy(self)
+        bound._access = access
+        return bound
 
     async def get(self, name: str) -> Collection:
         """The collection of this name. Raises `NotFoundError`."""
+        self._look_for(name)
         async with self._database.read() as connection:
             return await _get(connection, name)
 
     async def all(self) -> list[CollectionOut]:
-        """Every collection with its counts, by name."""
+        """Every collection that may be seen, with its counts, by name."""
         async with self._database.read() as connection:
-            rows = await store.list_collections(connection)
-            counts = await store.count_contents(connection)
+            rows = await store.list_collections(connection, self._access.visible())
+            counts = await store.count_contents(connection, [row.id for row in rows])
         return [_to_out(row, counts.get(row.id, Counts())) for row in rows]
 
     async def describe(self, name: str) -> CollectionOut:
         """One collection with its counts. Raises `NotFoundError`."""
+        self._look_for(name)
         async with self._database.read() as connection:
             return await _described(connection, await _get(connection, name))
 
     async def create(self, name: str, settings: CollectionSettings) -> CollectionOut:
-        """Make a collection. Raises `ConflictError` when the name is taken."""
+        """Make a collection.
+
+        Raises `ConflictError` when the name is taken, and `ForbiddenError` for a name that the
+        caller would not see, taken or not.
+        """
+        self._may_make(name)
         values = self._values(name, settings)
         async with self._changing() as connection:
             return _to_out(await store.create_collection(connection, name, **values), Counts())
@@ -74,8 +91,9 @@ class CollectionService:
         """Make a collection or set all its settings; the second value tells whether it is new.
 
         Raises `ConflictError` when the language of a filled collection would change: the terms
-        stored with its chunks are of the old one.
+        stored with its chunks are of the old one; `ForbiddenError` as `create`.
         """
+        self._may_make(name)
         async with self._changing() as connection:
             values = self._values(name, settings)
             old = await store.get_collection(connection, name)
@@ -94,9 +112,22 @@ class CollectionService:
 
     async def delete(self, name: str) -> None:
         """Remove a collection with its documents. Raises `NotFoundError`, `ConflictError`."""
+        self._look_for(name)
         async with self._changing() as connection:
             if not await store.delete_collection(connection, name):
                 raise collection_not_found(name)
+
+    def _look_for(self, name: str) -> None:
+        """Before the database is asked, so that time does not tell whether it exists."""
+        if not self._access.sees(name):
+            raise collection_not_found(name)
+
+    def _may_make(self, name: str) -> None:
+        if not self._access.sees(name):
+            raise ForbiddenError(
+                "This key is bound to collections of other names and can make only those.",
+                code="key_is_bound",
+            )
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[Connection]:

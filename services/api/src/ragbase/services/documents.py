@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from typing import Self
 
+from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import ChunkOut, DocumentDetail, DocumentOut, IngestWarning, Outcome
 from ragbase.models.domain import Document, StoredChunk
 from ragbase.services.collections import CollectionService
@@ -14,23 +17,35 @@ __all__ = ["DocumentService", "to_out"]
 
 
 class DocumentService:
-    """Documents as stored."""
+    """Documents as stored, as far as ``access`` sees them."""
 
-    def __init__(self, database: Database, collections: CollectionService) -> None:
+    def __init__(
+        self, database: Database, collections: CollectionService, access: Access = FULL_ACCESS
+    ) -> None:
         self._database = database
         self._collections = collections
+        self._visible = access.visible()
+
+    def seen_by(self, access: Access) -> Self:
+        """The same, for another caller."""
+        bound = copy.copy(self)
+        bound._collections = self._collections.seen_by(access)
+        bound._visible = access.visible()
+        return bound
 
     async def page(
         self, *, offset: int, limit: int, collection: str | None, include_content: bool
     ) -> tuple[list[DocumentOut], int]:
-        """Newest first, and how many there are in all."""
-        ids = None if collection is None else [(await self._collections.get(collection)).id]
+        """Newest first, and how many there are in all that may be seen (of one collection)."""
+        within = self._visible
+        if collection is not None:
+            within = [(await self._collections.get(collection)).name]
         async with self._database.read() as connection:
             rows, total = await store.list_documents(
                 connection,
                 offset=offset,
                 limit=limit,
-                collections=ids,
+                collections=within,
                 include_content=include_content,
             )
         return [to_out(row) for row in rows], total
@@ -38,7 +53,7 @@ class DocumentService:
     async def get(self, document_id: int) -> DocumentDetail:
         """One document with its chunks. Raises `NotFoundError`."""
         async with self._database.read() as connection:
-            document = await store.get_document(connection, document_id)
+            document = await store.get_document(connection, document_id, self._visible)
             if document is None:
                 raise store.document_not_found()
             chunks = await store.list_chunks(connection, document_id)
@@ -49,7 +64,7 @@ class DocumentService:
     async def delete(self, document_id: int) -> None:
         """Remove every trace. Raises `NotFoundError`."""
         async with self._database.transaction() as connection:
-            if not await store.delete_document(connection, document_id):
+            if not await store.delete_document(connection, document_id, self._visible):
                 raise store.document_not_found()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import orjson
 
 from ragbase.errors import ConflictError, InvalidInputError, TooLargeError
 from ragbase.ingest.chunks import make_chunks
+from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning, Outcome
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
 from ragbase.services.collections import CollectionService
@@ -62,6 +64,7 @@ class IngestService:
         *,
         recipe: Recipe,
         limits: IngestLimits,
+        access: Access = FULL_ACCESS,
     ) -> None:
         self._database = database
         self._embedding = embedding
@@ -69,6 +72,14 @@ class IngestService:
         self._recipe = recipe
         self._limits = limits
         self._splitting = asyncio.Semaphore(limits.parallel_splits)
+        self._visible = access.visible()
+
+    def seen_by(self, access: Access) -> Self:
+        """The same, for another caller."""
+        bound = copy.copy(self)
+        bound._collections = self._collections.seen_by(access)
+        bound._visible = access.visible()
+        return bound
 
     async def create(self, body: DocumentIn) -> IngestOutcome:
         """Store a document, replacing the one of the same ``external_id``."""
@@ -98,7 +109,7 @@ class IngestService:
     async def _try_patch(self, document_id: int, change: DocumentPatch) -> Document | None:
         """None when another writer came between reading and writing."""
         async with self._database.read() as connection:
-            old = await store.get_document(connection, document_id)
+            old = await store.get_document(connection, document_id, self._visible)
         if old is None:
             raise store.document_not_found()
         collection = await self._collections.get(old.collection)
@@ -109,7 +120,7 @@ class IngestService:
         chunks = await self._chunks(draft, collection)
         vectors = await self._vectors(chunks, replaces=document_id)
         async with self._database.transaction() as connection:
-            current = await store.lock_document(connection, document_id)
+            current = await store.lock_document(connection, document_id, self._visible)
             if current is None:
                 raise store.document_not_found()
             if current.content_hash != old.content_hash:

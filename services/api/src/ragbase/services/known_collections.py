@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
+from typing import Self
 
+from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.domain import Collection
 from ragbase.storage.collections import list_collections
 from ragbase.storage.pool import Database
@@ -19,15 +22,27 @@ KEPT_MAX = 10_000
 class KnownCollections:
     """Looks collections up by name. Absent ones are never remembered."""
 
-    def __init__(self, database: Database, kept_s: float = KEPT_S) -> None:
+    def __init__(
+        self, database: Database, kept_s: float = KEPT_S, access: Access = FULL_ACCESS
+    ) -> None:
         self._database = database
         self._kept_s = kept_s
+        self._access = access
         self._known: dict[str, tuple[float, Collection]] = {}
 
+    def seen_by(self, access: Access) -> Self:
+        """The same, with the same memory, for another caller."""
+        bound = copy.copy(self)
+        bound._access = access
+        return bound
+
     async def find(self, names: Sequence[str]) -> list[Collection]:
-        """Those of ``names`` that exist, each once, by name."""
+        """Those of ``names`` that exist and may be seen, each once, by name.
+
+        The others are not asked for, so that time does not tell whether they exist.
+        """
         now = time.monotonic()
-        wanted = sorted(set(names))
+        wanted = sorted(filter(self._access.sees, set(names)))
         known = [self._known.get(name) for name in wanted]
         fresh = [each[1] for each in known if each is not None and each[0] > now]
         if len(fresh) == len(wanted):

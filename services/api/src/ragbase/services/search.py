@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 from ragbase.clients.embedder import Embedder
+from ragbase.models.access import Access
 from ragbase.models.domain import ArmName, Hit, StoredChunk
 from ragbase.models.fusion import RrfFusion, WeightedFusion
 from ragbase.models.search import (
@@ -64,6 +66,12 @@ class SearchService:
         self._graph = graph
         self._rerankers = rerankers or Rerankers()
         self._rerank_text = rerank_text
+
+    def seen_by(self, access: Access) -> Self:
+        """The same, for a caller who may see only some collections."""
+        bound = copy.copy(self)
+        bound._known = self._known.seen_by(access)
+        return bound
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         """Hybrid search.

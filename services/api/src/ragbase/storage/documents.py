@@ -51,7 +51,15 @@ _SELECT = """
 """Columns in the order of `Document`'s fields."""
 _WITH_TEXT = _SELECT.format(content="d.content")
 _WITHOUT_TEXT = _SELECT.format(content="''")
-_WITHIN = "($1::bigint[] IS NULL OR d.collection_id = ANY($1))"
+_VISIBLE = (
+    "({0}::text[] IS NULL OR d.collection_id = "
+    "ANY(ARRAY(SELECT id FROM collections WHERE name = ANY({0}))))"
+)
+"""Only within collections of these names, as `Access.visible` gives them; null: no condition.
+
+The array is worked out once, before the rows are read, and plans as a list of ids does.
+"""
+_WITHIN = _VISIBLE.format("$1")
 
 
 def document_not_found() -> NotFoundError:
@@ -153,16 +161,15 @@ async def update_metadata(
 async def get_document(
     connection: Connection,
     document_id: int,
-    collections: Sequence[int] | None = None,
+    collections: Sequence[str] | None = None,
     *,
     include_content: bool = True,
 ) -> Document | None:
-    """One document; None also when it lies outside ``collections`` (ids; None: no limit)."""
+    """One document; None also when it lies outside ``collections`` (names; None: no limit)."""
     if not 0 < document_id <= MAX_ID:
         return None
     row = await connection.fetchrow(
-        f"{_select(include_content)} WHERE d.id = $1 "
-        "AND ($2::bigint[] IS NULL OR d.collection_id = ANY($2))",
+        f"{_select(include_content)} WHERE d.id = $1 AND {_VISIBLE.format('$2')}",
         document_id,
         collections,
     )
@@ -174,7 +181,7 @@ async def list_documents(
     *,
     offset: int,
     limit: int,
-    collections: Sequence[int] | None = None,
+    collections: Sequence[str] | None = None,
     include_content: bool = True,
 ) -> tuple[list[Document], int]:
     """A page of documents, newest ``created_at`` first, then highest id; and how many there are."""
@@ -227,30 +234,40 @@ async def lock_content(connection: Connection, collection_id: int, content_hash:
     await _lock(connection, "content", collection_id, content_hash[:16].hex())
 
 
-async def lock_document(connection: Connection, document_id: int) -> Document | None:
-    """The document without its text, its row locked to the transaction's end."""
+async def lock_document(
+    connection: Connection, document_id: int, collections: Sequence[str] | None = None
+) -> Document | None:
+    """The document without its text, its row locked to the transaction's end.
+
+    None also when it lies outside ``collections`` (names).
+    """
     if not 0 < document_id <= MAX_ID:
         return None
-    row = await connection.fetchrow(f"{_WITHOUT_TEXT} WHERE d.id = $1 FOR UPDATE OF d", document_id)
+    row = await connection.fetchrow(
+        f"{_WITHOUT_TEXT} WHERE d.id = $1 AND {_VISIBLE.format('$2')} FOR UPDATE OF d",
+        document_id,
+        collections,
+    )
     return None if row is None else Document(*row)
 
 
 async def delete_document(
-    connection: Connection, document_id: int, collections: Sequence[int] | None = None
+    connection: Connection, document_id: int, collections: Sequence[str] | None = None
 ) -> bool:
     """Remove a document and every trace of it; whether there was one (within ``collections``)."""
     return bool(await delete_documents(connection, [document_id], collections))
 
 
 async def delete_documents(
-    connection: Connection, document_ids: Sequence[int], collections: Sequence[int] | None = None
+    connection: Connection, document_ids: Sequence[int], collections: Sequence[str] | None = None
 ) -> list[int]:
-    """Remove documents with chunks, vectors and postings; returns the ids that existed."""
+    """Remove documents with chunks, vectors and postings; returns the ids that existed.
+
+    Those outside ``collections`` (names; None: no limit) stay and are not among them.
+    """
     rows = await connection.fetch(
-        """
-        DELETE FROM documents WHERE id = ANY($1::bigint[])
-        AND ($2::bigint[] IS NULL OR collection_id = ANY($2)) RETURNING id
-        """,
+        f"DELETE FROM documents d WHERE d.id = ANY($1::bigint[]) AND {_VISIBLE.format('$2')} "  # noqa: S608 - constants
+        "RETURNING d.id",
         [number for number in document_ids if 0 < number <= MAX_ID],
         collections,
     )

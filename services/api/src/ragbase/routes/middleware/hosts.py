@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragbase.errors import RagBaseError
+from ragbase.loopback import is_loopback
 from ragbase.routes.errors import error_response
 
-__all__ = ["LoopbackHosts", "is_loopback"]
+__all__ = ["LoopbackHosts"]
 
 
 class _HostNotAllowedError(RagBaseError):
     status = 403
     code = "host_not_allowed"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address names this machine only."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::[0-9]*)?")
