@@ -19,10 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -33,11 +30,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import numpy as np
 
 from bench.corpus import ENGLISH, evaldata, load, read_jsonl, read_sources, sample
 from bench.report import state_folder
+from bench.server import rss_mb, start_api
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
 from ragbase.embedded import EmbeddedPostgres
@@ -93,36 +90,6 @@ async def fill(dsn: str, chunks: int, embedder: Embedder, folder: Path) -> None:
         await dialect.rebuild(connection)
         await ensure_model(connection, info.model, info.dimension)
         await connection.execute("VACUUM ANALYZE")
-
-
-def start_api(dsn: str) -> tuple[subprocess.Popen[bytes], str]:
-    """The API on a free port, as its users start it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {
-        **os.environ,
-        "DATABASE_URL": dsn,
-        "RAGBASE_PORT": str(port),
-        "RAGBASE_LOG_LEVEL": "warning",
-    }
-    process = subprocess.Popen([sys.executable, "-m", "ragbase", "serve"], env=environment)
-    url = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(f"{url}/health/ready").status_code == 200:
-                return process, url
-        except httpx.TransportError:
-            time.sleep(0.1)
-    process.terminate()
-    raise TimeoutError("the API did not become ready")
-
-
-def rss_mb(pid: int) -> float:
-    """Resident memory of a process, in MB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def fetch(client: HTTPConnection, method: str, path: str, body: str | None = None) -> None:
@@ -253,7 +220,7 @@ async def bench(
     ):
         if not filled:
             await fill(server.dsn, chunks, embedder, folder)
-        process, url = start_api(server.dsn)
+        process, url = start_api({"DATABASE_URL": server.dsn})
         try:
             texts = read_queries(folder, queries)
             times = await measure(server.dsn, url, texts, rounds, embedder)

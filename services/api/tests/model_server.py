@@ -65,6 +65,8 @@ class Stub:
     tei: bool = True
     models: dict[str, Any] | None = None
     delay_s: float = 0.0
+    held: bool = False
+    """While true no call for vectors is answered."""
     script: deque[Fault | None] = field(default_factory=deque)
     offsets: list[tuple[Any, Any]] | None = None
     mangle: Callable[[list[Any]], Any] | None = None
@@ -193,6 +195,8 @@ class Stub:
         self.peak = max(self.peak, self.in_flight)
         try:
             await asyncio.sleep(self.delay_s if inputs else 0)
+            while self.held and inputs:  # noqa: ASYNC110 - set from another thread
+                await asyncio.sleep(0.01)
             status, body = self.respond(path, raw, dict(request.headers))
         except Fault as fault:
             return Response(fault.body, fault.status, fault.headers)
