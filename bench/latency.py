@@ -218,6 +218,7 @@ async def bench(
         nullcontext(state) if state else state_folder() as place,
         EmbeddedPostgres(place / f"pg{chunks}", settings=SETTINGS) as server,
     ):
+        await migrate(server.dsn, dialect="native")
         if not filled:
             await fill(server.dsn, chunks, embedder, folder)
         process, url = start_api({"DATABASE_URL": server.dsn})

@@ -49,6 +49,7 @@ from ragbase.limits import ARM_DEPTH_DEFAULT
 from ragbase.retrieval.lexical import open_dialect
 from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.settings import Settings
+from ragbase.storage.migrations import migrate
 from ragbase.storage.pool import Database
 from ragbase.text.analyse import analyser
 from ragbase_inference.embedder import BATCH_TOKENS
@@ -338,6 +339,7 @@ def main() -> int:
         nullcontext(state) if state else state_folder() as place,
         EmbeddedPostgres(place / f"pg{CHUNKS}", settings=SETTINGS) as server,
     ):
+        asyncio.run(migrate(server.dsn, dialect="native"))
         if not filled:
             asyncio.run(_fill(server.dsn, folder))
         postmaster = int((server.data_dir / "postmaster.pid").read_text().split()[0])
