@@ -18,6 +18,7 @@ from ragbase.routes.middleware.authentication import Authentication
 from ragbase.routes.middleware.context import RequestContext
 from ragbase.routes.middleware.hosts import LoopbackHosts
 from ragbase.routes.middleware.limits import BodyLimit, InflightLimit
+from ragbase.routes.openapi import describe_security
 from ragbase.services.keys_given import given_keys
 from ragbase.settings import Settings
 from ragbase.telemetry.metrics import BUILD_INFO
@@ -64,6 +65,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
     )
     BUILD_INFO.info({"version": __version__})
     _add_routes(app, settings)
+    describe_security(app)
     install_error_handlers(app)
     _add_middleware(app, settings, loopback=loopback)
     return app

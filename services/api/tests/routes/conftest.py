@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx
+import pytest
 import pytest_asyncio
+import structlog
 from fastapi import FastAPI
 
 from ragbase.clients.embedder import Embedder
@@ -64,3 +66,10 @@ async def create(api: httpx.AsyncClient) -> Create:
         return document
 
     return post
+
+
+@pytest.fixture
+def logged() -> Iterator[list[dict[str, Any]]]:
+    """The log lines of a test, as they are written."""
+    with structlog.testing.capture_logs() as lines:
+        yield lines  # type: ignore[misc]  # events are dictionaries that can be changed

@@ -12,6 +12,7 @@ from functools import cache
 from typing import cast
 
 from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
 
 from ragbase.errors import ForbiddenError, UnauthenticatedError
 from ragbase.models.access import SCOPES, Access, Scope
@@ -26,6 +27,7 @@ __all__ = [
     "bound_access",
     "known_caller",
     "require",
+    "requirement_of",
 ]
 
 CALLER = "ragbase.caller"
@@ -91,3 +93,11 @@ def bound_access(request: Request) -> Access:
             "dependencies=[READ] (or WRITE, ADMIN)"
         )
     return cast(Access, access)
+
+
+def requirement_of(dependant: Dependant) -> Require | None:
+    """What a route requires of its callers; None where it declares nothing."""
+    if isinstance(dependant.call, Require):
+        return dependant.call
+    found = map(requirement_of, dependant.dependencies)
+    return next((each for each in found if each is not None), None)

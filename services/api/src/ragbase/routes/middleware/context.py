@@ -9,6 +9,8 @@ from time import perf_counter
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ragbase.models.access import Access
+from ragbase.routes.auth import CALLER
 from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
 
@@ -71,8 +73,10 @@ class RequestContext:
         metrics.HTTP_SECONDS.labels(method, route).observe(seconds)
         if status < 400 and scope["path"] in _QUIET:
             return
+        caller: Access | None = scope.get(CALLER)
+        key = {} if caller is None or caller.key_id is None else {"key": caller.key_id}
         self._log.info(
-            "request", method=method, route=route, status=status, ms=round(seconds * 1000, 2)
+            "request", method=method, route=route, status=status, ms=round(seconds * 1000, 2), **key
         )
 
 
