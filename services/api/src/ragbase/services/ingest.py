@@ -4,49 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
-import numpy as np
-import orjson
-
-from ragbase.errors import ConflictError, InvalidInputError, TooLargeError
+from ragbase.errors import ConflictError
 from ragbase.ingest.chunks import make_chunks
 from ragbase.models.access import FULL_ACCESS, Access
-from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning, Outcome
+from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
 from ragbase.services.collections import CollectionService
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.ingest_checks import (
+    CleanDocument,
+    IngestLimits,
+    check_document,
+    patched_metadata,
+)
+from ragbase.services.ingest_run import IngestOutcome, counted, end, tell
+from ragbase.services.ingest_vectors import PassageVectors
+from ragbase.services.jobs_run import JobRun
 from ragbase.services.recipe import Recipe, content_hash, same_content
 from ragbase.storage import documents as store
 from ragbase.storage.pool import Database
 from ragbase.telemetry.metrics import count_ingested, observe_ingest_stage
 from ragbase.text.analyse import analyser
-from ragbase.text.clean import clean_metadata, clean_text
 
 __all__ = ["IngestLimits", "IngestOutcome", "IngestService"]
 
 _PATCH_ATTEMPTS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class IngestLimits:
-    """Bounds of one document."""
-
-    text_chars: int
-    metadata_bytes: int
-    title_chars: int = 10_000
-    parallel_splits: int = 2
-    """Documents split at once: splitting is CPU-bound and holds a document's chunks."""
-
-
-@dataclass(frozen=True, slots=True)
-class IngestOutcome:
-    """What became of a posted document."""
-
-    document: Document
-    outcome: Outcome
-    warnings: tuple[IngestWarning, ...] = ()
 
 
 class IngestService:
@@ -54,6 +39,10 @@ class IngestService:
 
     No connection is held while text is split or embedded; writers of one ``external_id`` are
     put in order by a lock in the database, so the end state is always exactly one version.
+
+    Given a ``run``, what is done is part of that job: it is told of the progress, and ends in the
+    transaction that stores the document, so that a worker which dies at any moment has done
+    both or neither.
     """
 
     def __init__(
@@ -71,6 +60,7 @@ class IngestService:
         self._collections = collections
         self._recipe = recipe
         self._limits = limits
+        self._vectors = PassageVectors(database, embedding)
         self._splitting = asyncio.Semaphore(limits.parallel_splits)
         self._visible = access.visible()
 
@@ -81,95 +71,100 @@ class IngestService:
         bound._visible = access.visible()
         return bound
 
-    async def create(self, body: DocumentIn) -> IngestOutcome:
-        """Store a document, replacing the one of the same ``external_id``."""
-        collection = await self._collections.get(body.collection)
-        draft = self._clean(body, collection)
-        warnings = _unserved(body)
-        old, kept = await self._look_up(draft, dedupe=body.dedupe)
-        if kept is not None:
-            count_ingested(kept.outcome)
-            return replace(kept, warnings=warnings)
-        chunks = await self._chunks(draft, collection)
-        vectors = await self._vectors(chunks, replaces=None if old is None else old.id)
-        result = await self._store(draft, chunks, vectors, dedupe=body.dedupe)
-        count_ingested(result.outcome)
-        if not chunks:
-            warnings = (*warnings, _NO_CHUNKS)
-        return replace(result, warnings=warnings)
+    async def check(self, body: DocumentIn) -> Collection:
+        """The collection that would take the document. Raises what `create` would raise at once."""
+        with counted(None):
+            collection = await self._collections.get(body.collection)
+            check_document(body, self._limits)
+        return collection
 
-    async def patch(self, document_id: int, change: DocumentPatch) -> Document:
+    async def check_patch(self, document_id: int, change: DocumentPatch) -> Collection:
+        """The collection of the document. Raises what `patch` would raise at once."""
+        old = await self._read(document_id)
+        patched_metadata(old.metadata, change, self._limits)
+        return await self._collections.get(old.collection)
+
+    async def create(self, body: DocumentIn, run: JobRun | None = None) -> IngestOutcome:
+        """Store a document, replacing the one of the same ``external_id``."""
+        with counted(run):
+            result = await self._create(body, run)
+        count_ingested(result.outcome)
+        return result
+
+    async def patch(
+        self, document_id: int, change: DocumentPatch, run: JobRun | None = None
+    ) -> Document:
         """Change metadata; chunks whose index text changes with it are embedded again."""
         for _ in range(_PATCH_ATTEMPTS):
-            patched = await self._try_patch(document_id, change)
+            patched = await self._try_patch(document_id, change, run)
             if patched is not None:
                 return patched
         raise ConflictError("The document kept changing meanwhile; try again.")
 
-    async def _try_patch(self, document_id: int, change: DocumentPatch) -> Document | None:
+    # The two flows
+
+    async def _create(self, body: DocumentIn, run: JobRun | None) -> IngestOutcome:
+        collection = await self._collections.get(body.collection)
+        draft = self._draft(check_document(body, self._limits), collection)
+        warnings = _unserved(body)
+        old, kept = await self._look_up(draft, dedupe=body.dedupe)
+        if kept is not None:
+            return await self._kept(replace(kept, warnings=warnings), run)
+        chunks = await self._chunks(draft, collection, run)
+        vectors = await self._embedded(chunks, None if old is None else old.id, run)
+        warnings = warnings if chunks else (*warnings, _NO_CHUNKS)
+        tell(run, "store")
+        with observe_ingest_stage("store"):
+            async with self._database.transaction() as connection:
+                result = await self._store(connection, draft, chunks, vectors, dedupe=body.dedupe)
+                result = replace(result, warnings=warnings)
+                await end(connection, run, result)
+                return result
+
+    async def _try_patch(
+        self, document_id: int, change: DocumentPatch, run: JobRun | None
+    ) -> Document | None:
         """None when another writer came between reading and writing."""
-        async with self._database.read() as connection:
-            old = await store.get_document(connection, document_id, self._visible)
-        if old is None:
-            raise store.document_not_found()
+        old = await self._read(document_id)
         collection = await self._collections.get(old.collection)
-        metadata = self._clean_metadata(_merged(old.metadata, change))
-        draft = self._draft(old.title, old.content, metadata, collection, old.external_id)
+        metadata = patched_metadata(old.metadata, change, self._limits)
+        clean = CleanDocument(old.title, old.content, metadata, old.external_id)
+        draft = self._draft(clean, collection)
         if draft.content_hash == old.content_hash:
-            return old
-        chunks = await self._chunks(draft, collection)
-        vectors = await self._vectors(chunks, replaces=document_id)
+            return (await self._kept(IngestOutcome(old, "unchanged"), run)).document
+        chunks = await self._chunks(draft, collection, run)
+        vectors = await self._embedded(chunks, document_id, run)
+        tell(run, "store")
         async with self._database.transaction() as connection:
             current = await store.lock_document(connection, document_id, self._visible)
             if current is None:
                 raise store.document_not_found()
             if current.content_hash != old.content_hash:
                 return None
-            return await store.replace_document(
+            document = await store.replace_document(
                 connection, document_id, draft, chunks, vectors, self._embedding.model.id
             )
+            await end(connection, run, IngestOutcome(document, "replaced"))
+            return document
 
     # Steps
 
-    def _clean(self, body: DocumentIn, collection: Collection) -> DocumentDraft:
-        limits = self._limits
-        title = _within(clean_text(body.title, "title"), limits.title_chars, "title")
-        content = _within(clean_text(body.content, "content"), limits.text_chars, "content")
-        external_id = body.external_id
-        if external_id is not None:
-            external_id = clean_text(external_id, "external_id")
-        metadata = self._clean_metadata(body.metadata)
-        return self._draft(title, content, metadata, collection, external_id)
+    async def _read(self, document_id: int) -> Document:
+        async with self._database.read() as connection:
+            document = await store.get_document(connection, document_id, self._visible)
+        if document is None:
+            raise store.document_not_found()
+        return document
 
-    def _clean_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        cleaned = clean_metadata(metadata)
-        size, limit = len(orjson.dumps(cleaned)), self._limits.metadata_bytes
-        if size > limit:
-            raise TooLargeError(
-                f"metadata has {size} bytes as JSON; at most {limit} are taken "
-                "(RAGBASE_MAX_METADATA_BYTES).",
-                code="metadata_too_large",
-            )
-        return cleaned
-
-    def _draft(
-        self,
-        title: str,
-        content: str,
-        metadata: dict[str, Any],
-        collection: Collection,
-        external_id: str | None,
-    ) -> DocumentDraft:
-        model = self._embedding.info.model
+    def _draft(self, clean: CleanDocument, collection: Collection) -> DocumentDraft:
+        digest = self._recipe.of(collection).digest(self._embedding.info.model)
         return DocumentDraft(
-            title=title,
-            content=content,
-            metadata=metadata,
+            title=clean.title,
+            content=clean.content,
+            metadata=clean.metadata,
             collection_id=collection.id,
-            external_id=external_id,
-            content_hash=content_hash(
-                title, content, metadata, self._recipe.of(collection).digest(model)
-            ),
+            external_id=clean.external_id,
+            content_hash=content_hash(clean.title, clean.content, clean.metadata, digest),
         )
 
     async def _look_up(
@@ -182,7 +177,16 @@ class IngestService:
             old = await _by_external_id(connection, draft)
             return old, await _equal(connection, draft, old, dedupe=dedupe)
 
-    async def _chunks(self, draft: DocumentDraft, collection: Collection) -> list[ChunkDraft]:
+    async def _kept(self, result: IngestOutcome, run: JobRun | None) -> IngestOutcome:
+        if run is not None:
+            async with self._database.transaction() as connection:
+                await end(connection, run, result)
+        return result
+
+    async def _chunks(
+        self, draft: DocumentDraft, collection: Collection, run: JobRun | None
+    ) -> list[ChunkDraft]:
+        tell(run, "split")
         rules = self._recipe.of(collection).rules(self._embedding.info.passage_tokens)
         async with self._splitting:
             with observe_ingest_stage("split"):
@@ -196,30 +200,18 @@ class IngestService:
                     tokenizer=self._embedding.embedder.tokenizer,
                 )
 
-    async def _vectors(self, chunks: list[ChunkDraft], *, replaces: int | None) -> Vectors:
-        """Vectors in chunk order; those of unchanged chunks are taken from the store."""
-        known = await self._known_vectors(replaces)
-        missing = [c.indexed_content for c in chunks if c.indexed_content not in known]
-        if missing:
-            with observe_ingest_stage("embed"):
-                made = await self._embedding.embedder.embed_passages(missing)
-            known = {**known, **dict(zip(missing, made, strict=True))}
-        if not chunks:
-            return np.zeros((0, self._embedding.info.dimension), dtype=np.float32)
-        return np.stack([known[chunk.indexed_content] for chunk in chunks])
-
-    async def _known_vectors(
-        self, replaces: int | None
-    ) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
-        if replaces is None:
-            return {}
-        async with self._database.read() as connection:
-            return await store.vectors_by_indexed_content(
-                connection, replaces, self._embedding.model.id
-            )
+    async def _embedded(
+        self, chunks: list[ChunkDraft], replaces: int | None, run: JobRun | None
+    ) -> Vectors:
+        return await self._vectors.of(
+            chunks,
+            replaces=replaces,
+            report=lambda done, total: tell(run, "embed", done, total),
+        )
 
     async def _store(
         self,
+        connection: store.Connection,
         draft: DocumentDraft,
         chunks: list[ChunkDraft],
         vectors: Vectors,
@@ -227,23 +219,21 @@ class IngestService:
         dedupe: bool,
     ) -> IngestOutcome:
         model_id = self._embedding.model.id
-        with observe_ingest_stage("store"):
-            async with self._database.transaction() as connection:
-                if draft.external_id is not None:
-                    await store.lock_external_id(connection, draft.collection_id, draft.external_id)
-                if dedupe:
-                    await store.lock_content(connection, draft.collection_id, draft.content_hash)
-                old = await _by_external_id(connection, draft)
-                kept = await _equal(connection, draft, old, dedupe=dedupe)
-                if kept is not None:
-                    return kept
-                if old is not None:
-                    document = await store.replace_document(
-                        connection, old.id, draft, chunks, vectors, model_id
-                    )
-                    return IngestOutcome(document, "replaced")
-                document = await store.insert_document(connection, draft, chunks, vectors, model_id)
-                return IngestOutcome(document, "created")
+        if draft.external_id is not None:
+            await store.lock_external_id(connection, draft.collection_id, draft.external_id)
+        if dedupe:
+            await store.lock_content(connection, draft.collection_id, draft.content_hash)
+        old = await _by_external_id(connection, draft)
+        kept = await _equal(connection, draft, old, dedupe=dedupe)
+        if kept is not None:
+            return kept
+        if old is not None:
+            document = await store.replace_document(
+                connection, old.id, draft, chunks, vectors, model_id
+            )
+            return IngestOutcome(document, "replaced")
+        document = await store.insert_document(connection, draft, chunks, vectors, model_id)
+        return IngestOutcome(document, "created")
 
 
 _NO_CHUNKS = IngestWarning(
@@ -281,22 +271,3 @@ def _unserved(body: DocumentIn) -> tuple[IngestWarning, ...]:
             message="No LLM is configured, so the chunks have no context lines.",
         ),
     )
-
-
-def _merged(old: dict[str, Any], change: DocumentPatch) -> dict[str, Any]:
-    if not change.merge:
-        return change.metadata
-    merged = {**old, **change.metadata}
-    removed = {key for key, value in change.metadata.items() if value is None}
-    return {key: value for key, value in merged.items() if key not in removed}
-
-
-def _within(value: str, limit: int, field: str) -> str:
-    if not value.strip():
-        raise InvalidInputError(f"{field} is blank.", code="blank", field=field)
-    if len(value) > limit:
-        raise TooLargeError(
-            f"{field} has {len(value)} characters; at most {limit} are taken.",
-            code="text_too_long",
-        )
-    return value
