@@ -14,6 +14,7 @@
     │   ├── EmbedderUnavailableError
     │   └── DeadlineExceededError
     ├── UpstreamError            502  a dependency answered with something unusable
+    ├── BackupError              –    a backup or a restore did not come to its end
     └── ConfigurationError       –    refuses the start; a person must act
 
 ``code`` is snake_case and stable; ``message`` says what to do and holds no internals.
@@ -22,6 +23,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "BackupError",
     "ConfigurationError",
     "ConflictError",
     "DatabaseUnavailableError",
@@ -147,6 +149,12 @@ class UpstreamError(RagBaseError):
 
     status = 502
     code = "upstream_error"
+
+
+class BackupError(RagBaseError):
+    """A backup cannot be made, or one that exists cannot be used; nothing half is left."""
+
+    code = "backup_failed"
 
 
 class ConfigurationError(RagBaseError):

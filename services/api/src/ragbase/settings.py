@@ -106,6 +106,18 @@ class Settings(BaseSettings):
         validation_alias=_env("RAGBASE_CLIENT_KEY"),
         description="An API key that may read and write documents.",
     )
+    shutdown_drain_s: float = Field(
+        0.0,
+        ge=0,
+        validation_alias=_env("RAGBASE_SHUTDOWN_DRAIN"),
+        description="After the first signal, seconds to be not ready and still answer, until load balancers have noticed.",
+    )
+    shutdown_grace_s: float = Field(
+        25.0,
+        ge=0,
+        validation_alias=_env("RAGBASE_SHUTDOWN_GRACE"),
+        description="Seconds that requests and jobs under way get to finish after that.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info",
         validation_alias=_env("RAGBASE_LOG_LEVEL", "API_LOG_LEVEL"),
@@ -169,6 +181,17 @@ class Settings(BaseSettings):
         le=1000,
         validation_alias=_env("HNSW_EF_SEARCH"),
         description="Least HNSW search width; a search uses max(this, candidates).",
+    )
+
+    pg_bin: Path | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_PG_BIN"),
+        description="Folder of pg_dump and pg_restore, for `backup` and `restore`; unset: those that came with RagBase, else on the PATH.",
+    )
+    backup_dir: Path | None = Field(
+        None,
+        validation_alias=_env("RAGBASE_BACKUP_DIR"),
+        description="Folder of the backups, where the commands are given none.",
     )
 
     # Embeddings

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from ragbase import __version__
+from ragbase.cli.backup import backup, backups
 from ragbase.cli.bench import bench
 from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
 from ragbase.cli.ingest import ingest
 from ragbase.cli.migrate import migrate
+from ragbase.cli.restore import restore
 from ragbase.cli.search import search
 from ragbase.cli.serve import serve
 from ragbase.cli.settings import settings
@@ -58,6 +60,9 @@ def ragbase(
 app.command(rich_help_panel=RUN)(up)
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(migrate)
+app.command(rich_help_panel=RUN)(backup)
+app.command(rich_help_panel=RUN)(backups)
+app.command(rich_help_panel=RUN)(restore)
 app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=USE)(ingest)

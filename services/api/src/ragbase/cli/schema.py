@@ -12,21 +12,24 @@ from ragbase.text.analyse import analyser
 if TYPE_CHECKING:
     from ragbase.settings import Settings
 
-__all__ = ["describe", "run_migration"]
+__all__ = ["describe", "migration", "run_migration"]
+
+
+async def migration(settings: Settings, dsn: str) -> MigrationReport:
+    """Bring the schema of ``dsn`` up to date."""
+    terms = analyser("english").terms  # the language of the collection `default`
+    return await migrate_database(
+        dsn,
+        dialect=settings.lexical,
+        analyse=lambda text: " ".join(terms(text)),
+        hnsw_m=settings.hnsw_m,
+        hnsw_ef_construction=settings.hnsw_ef_construction,
+    )
 
 
 def run_migration(settings: Settings, dsn: str) -> MigrationReport:
-    """Bring the schema of ``dsn`` up to date."""
-    terms = analyser("english").terms  # the language of the collection `default`
-    return asyncio.run(
-        migrate_database(
-            dsn,
-            dialect=settings.lexical,
-            analyse=lambda text: " ".join(terms(text)),
-            hnsw_m=settings.hnsw_m,
-            hnsw_ef_construction=settings.hnsw_ef_construction,
-        )
-    )
+    """The same, to its end."""
+    return asyncio.run(migration(settings, dsn))
 
 
 def describe(report: MigrationReport) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragbase.cli.database import DATA_FOLDER
 from ragbase.cli.errors import exits
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["up"]
 
 PORT = 5050
-DATA_FOLDER = "postgres"
 
 
 @exits

@@ -5,7 +5,8 @@ server must take settings, listen on a private socket, start under root's nose a
 outlive Ctrl-C for as long as the API needs it, and never outlive the API.
 """
 
+from ragbase.embedded.attach import attached
 from ragbase.embedded.server import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.embedded.watch import kept_running
 
-__all__ = ["FAST_SETTINGS", "EmbeddedPostgres", "kept_running"]
+__all__ = ["FAST_SETTINGS", "EmbeddedPostgres", "attached", "kept_running"]

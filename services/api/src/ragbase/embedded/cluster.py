@@ -6,14 +6,24 @@ import secrets
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 from ragbase.embedded.account import Account
 from ragbase.embedded.binaries import Binaries
 from ragbase.errors import ConfigurationError
 
-__all__ = ["SUPERUSER", "check_version", "initialise", "is_initialised", "password_file"]
+__all__ = [
+    "DATABASE",
+    "SUPERUSER",
+    "address",
+    "check_version",
+    "initialise",
+    "is_initialised",
+    "password_file",
+]
 
 SUPERUSER = "ragbase"
+DATABASE = "ragbase"
 
 
 def is_initialised(data_dir: Path) -> bool:
@@ -24,6 +34,17 @@ def is_initialised(data_dir: Path) -> bool:
 def password_file(data_dir: Path) -> Path:
     """Where the password of a server that has to listen on TCP is kept, beside the data."""
     return data_dir.with_name(data_dir.name + ".password")
+
+
+def address(data_dir: Path, socket_dir: Path | None, port: int, database: str) -> str:
+    """URL of a database of the server on ``data_dir``; without a socket it listens on TCP."""
+    if socket_dir is not None:
+        return (
+            f"postgresql://{SUPERUSER}@/{quote(database)}"
+            f"?host={quote(str(socket_dir), safe='/')}&port={port}"
+        )
+    password = password_file(data_dir).read_text(encoding="ascii")
+    return f"postgresql://{SUPERUSER}:{password}@127.0.0.1:{port}/{quote(database)}"
 
 
 def check_version(data_dir: Path, major: int) -> None:

@@ -15,7 +15,7 @@ import psutil
 
 from ragbase.errors import ConfigurationError
 
-__all__ = ["FolderLock", "Postmaster", "read_postmaster", "stop_leftover"]
+__all__ = ["FolderLock", "Postmaster", "is_held", "read_postmaster", "stop_leftover"]
 
 SOCKET_PREFIX = "ragbase-"
 LOCK_PATIENCE_S = 1.0
@@ -57,6 +57,15 @@ class FolderLock:
             self.file = None
 
 
+def is_held(data_dir: Path) -> bool:
+    """Whether some process, ours included, holds the lock of ``data_dir``."""
+    lock = FolderLock(data_dir)
+    if not lock.path.exists():
+        return False
+    with lock.path.open("a+", encoding="ascii") as file:
+        return not _locked(file)
+
+
 def _locked(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -71,6 +80,7 @@ class Postmaster:
 
     pid: int
     socket_dir: Path | None
+    port: int | None = None
 
 
 def read_postmaster(data_dir: Path) -> Postmaster | None:
@@ -81,7 +91,8 @@ def read_postmaster(data_dir: Path) -> Postmaster | None:
     except (FileNotFoundError, ValueError, IndexError):
         return None
     socket_dir = lines[4].strip() if len(lines) > 4 else ""
-    return Postmaster(pid, Path(socket_dir) if socket_dir else None)
+    port = int(lines[3]) if len(lines) > 3 and lines[3].strip().isdigit() else None
+    return Postmaster(pid, Path(socket_dir) if socket_dir else None, port)
 
 
 def stop_leftover(data_dir: Path, timeout_s: float) -> None:

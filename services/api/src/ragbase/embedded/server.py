@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
-from urllib.parse import quote
 
 import asyncpg
 
@@ -26,7 +25,6 @@ from ragbase.errors import ConfigurationError
 
 __all__ = ["FAST_SETTINGS", "EmbeddedPostgres"]
 
-DATABASE = "ragbase"
 SOCKET_PORT = 5432
 SOCKET_PATH_BYTES = 103
 """Longest socket path that works everywhere: sun_path is 104 bytes on macOS, 108 on Linux."""
@@ -95,19 +93,11 @@ class EmbeddedPostgres:
     @property
     def dsn(self) -> str:
         """URL of the database ``ragbase``, as superuser."""
-        return self.database_dsn(DATABASE)
+        return self.database_dsn(cluster.DATABASE)
 
     def database_dsn(self, database: str) -> str:
         """URL of another database of this server."""
-        if self._socket_dir is not None:
-            return (
-                f"postgresql://{cluster.SUPERUSER}@/{quote(database)}"
-                f"?host={quote(str(self._socket_dir), safe='/')}&port={self._port}"
-            )
-        password = cluster.password_file(self.data_dir).read_text(encoding="ascii")
-        return (
-            f"postgresql://{cluster.SUPERUSER}:{password}@127.0.0.1:{self._port}/{quote(database)}"
-        )
+        return cluster.address(self.data_dir, self._socket_dir, self._port, database)
 
     def program(self, name: str) -> Path:
         """Path of a client program of the same version: ``psql``, ``pg_dump``, ``pg_restore``."""
@@ -225,9 +215,9 @@ class EmbeddedPostgres:
             return False
         try:
             if not await connection.fetchval(
-                "SELECT true FROM pg_database WHERE datname = $1", DATABASE
+                "SELECT true FROM pg_database WHERE datname = $1", cluster.DATABASE
             ):
-                await connection.execute(f"CREATE DATABASE {DATABASE}")
+                await connection.execute(f"CREATE DATABASE {cluster.DATABASE}")
         finally:
             await connection.close()
         return True
