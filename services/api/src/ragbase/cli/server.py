@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -23,8 +24,6 @@ __all__ = ["run_api"]
 KEEP_ALIVE_S = 75
 """Longer than the 60 s after which proxies drop idle connections: the one who reuses a connection
 must be the first to give it up, or requests are lost in between."""
-GRACE_S = 10
-"""Requests under way get this long to finish after the first signal."""
 
 
 class _Server(uvicorn.Server):
@@ -45,7 +44,10 @@ class _Server(uvicorn.Server):
 
 
 def run_api(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
-    """Serve on ``listener`` until SIGINT or SIGTERM; a second one does not wait for requests.
+    """Serve on ``listener`` until SIGINT or SIGTERM.
+
+    The first signal makes us not ready and, after the time to drain, ends the taking of requests;
+    those under way may finish. A second one does not drain, a third one does not wait.
 
     ``on_ready`` is called once requests are answered. What the start raises passes through; a
     signal during the start is a `KeyboardInterrupt`.
@@ -67,27 +69,36 @@ async def _serve(settings: Settings, listener: socket.socket, on_ready: Callable
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=GRACE_S,
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_grace_s),
             timeout_keep_alive=KEEP_ALIVE_S,
         ),
         on_ready,
     )
-    with _signals(server), _metrics_server(settings):
+
+    def leave() -> None:
+        app.state.services.health.leave()
+
+    with _signals(server, leave, settings.shutdown_drain_s), _metrics_server(settings):
         async with app.router.lifespan_context(app):
             await server.serve(sockets=[listener])
 
 
 @contextmanager
-def _signals(server: _Server) -> Iterator[None]:
+def _signals(server: _Server, leave: Callable[[], None], drain_s: float) -> Iterator[None]:
     """Before requests are served a signal cancels the start, later it asks for a clean end."""
     loop = asyncio.get_running_loop()
     starting = asyncio.current_task()
+    draining: list[asyncio.TimerHandle] = []
 
     def stop(number: int) -> None:
-        if server.started or starting is None:
-            server.handle_exit(number, None)
-        else:
+        if not server.started and starting is not None:
             starting.cancel()
+            return
+        leave()
+        if not draining and drain_s > 0:
+            draining.append(loop.call_later(drain_s, server.handle_exit, number, None))
+        else:
+            server.handle_exit(number, None)
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
@@ -95,6 +106,8 @@ def _signals(server: _Server) -> Iterator[None]:
     try:
         yield
     finally:
+        for timer in draining:
+            timer.cancel()
         for number in numbers:
             loop.remove_signal_handler(number)
 

@@ -52,6 +52,7 @@ class HealthService:
         self._schema_fits = False
         self._lexical = lexical
         self._states = {name: _State() for name in probes}
+        self.leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         self._log = get_logger("ragbase.health")
 
@@ -63,6 +64,10 @@ class HealthService:
     async def stop(self) -> None:
         """End the probes."""
         await end(self._tasks)
+
+    def leave(self) -> None:
+        """Not ready from now on: the process is about to end."""
+        self.leaving = True
 
     async def _watch(self, name: str) -> None:
         while True:
@@ -105,6 +110,8 @@ class HealthService:
 
     async def readiness(self) -> Readiness:
         """Ready when Postgres answers, the schema fits and the embedder was reached once."""
+        if self.leaving:
+            return Readiness(status="not_ready", reason="The server is shutting down.")
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT_S):
                 await self._probes["postgres"]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from time import perf_counter
@@ -11,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragbase.models.access import Access
 from ragbase.routes.auth import CALLER
+from ragbase.errors import UnavailableError
+from ragbase.routes.errors import error_response
 from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
 
@@ -25,6 +28,17 @@ def route_template(scope: Scope) -> str:
     """The route's path template; unknown paths share one label, so labels stay bounded."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"
+
+
+_LEAVING = UnavailableError(
+    "The server is shutting down; send the request again.", code="shutting_down"
+)
+
+
+def _leaving(scope: Scope) -> bool:
+    """Whether the process has been told to end, so that a cancelled request is its doing."""
+    services = getattr(scope["app"].state, "services", None)
+    return services is not None and services.health.leaving
 
 
 def _request_id(scope: Scope) -> str:
@@ -48,10 +62,11 @@ class RequestContext:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        status = 500
+        status, sent = 500, False
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, sent
+            sent = True
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message.setdefault("headers", [])
@@ -63,6 +78,11 @@ class RequestContext:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._app(scope, receive, send_with_id)
+            except asyncio.CancelledError:
+                if sent or not _leaving(scope):
+                    raise
+                # The server's patience has ended; the caller learns it, and nothing was stored.
+                await error_response(_LEAVING)(scope, receive, send_with_id)
             finally:
                 metrics.HTTP_INFLIGHT.dec()
                 self._record(scope, status, perf_counter() - started)
