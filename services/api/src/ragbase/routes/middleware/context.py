@@ -10,9 +10,9 @@ from time import perf_counter
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ragbase.errors import UnavailableError
 from ragbase.models.access import Access
 from ragbase.routes.auth import CALLER
-from ragbase.errors import UnavailableError
 from ragbase.routes.errors import error_response
 from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
