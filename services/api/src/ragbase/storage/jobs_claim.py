@@ -19,6 +19,7 @@ __all__ = [
     "Pulse",
     "Stand",
     "claim_next",
+    "end_cancelled",
     "fail",
     "postpone",
     "pulse",
@@ -78,7 +79,7 @@ async def claim_next(
 async def pulse(connection: Connection, job: ClaimedJob, stand: Stand, *, lease_s: float) -> Pulse:
     """Renew the lease and write how far the work is."""
     cancelled = await connection.fetchval(
-        f"UPDATE jobs SET lease_until = now() + $3, stage = $4, done = $5, total = $6 "
+        f"UPDATE jobs SET lease_until = now() + $3, stage = $4, done = $5, total = $6 "  # noqa: S608 - no value in it
         f"WHERE {_MINE} RETURNING cancel_requested",
         job.id,
         job.claim,
@@ -113,6 +114,17 @@ async def succeed(
         None if result is None else dict(result),
     )
     return bool(done)
+
+
+async def end_cancelled(connection: Connection, job: ClaimedJob) -> bool:
+    """End a job whose cancelling was asked for; False when it was not, or the job is not ours."""
+    ended = await connection.fetchval(
+        f"UPDATE jobs SET state = 'cancelled', finished_at = now(), {_LET_GO} "  # noqa: S608 - no value in it
+        f"WHERE {_MINE} AND cancel_requested RETURNING true",
+        job.id,
+        job.claim,
+    )
+    return bool(ended)
 
 
 async def fail(
