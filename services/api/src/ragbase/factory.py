@@ -21,6 +21,8 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestLimits, IngestService
+from ragbase.services.jobs import JobLimits, JobService
+from ragbase.services.jobs_gauges import JobGauges
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_given import given_keys
 from ragbase.services.keys_verify import KeyVerifier
@@ -34,8 +36,10 @@ from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.migrations import SchemaState, check_schema
 from ragbase.storage.pool import Database
 from ragbase.telemetry.logs import get_logger
+from ragbase.worker.handlers import handlers
+from ragbase.worker.worker import Worker, WorkerOptions
 
-__all__ = ["open_services"]
+__all__ = ["open_services", "open_worker"]
 
 _log = get_logger("ragbase.start")
 
@@ -51,23 +55,67 @@ async def open_services(
     Raises `ConfigurationError` or `DatabaseUnavailableError` when it cannot start.
     """
     async with AsyncExitStack() as stack:
-        embedder, database = await _open_both(settings, stack, embedder)
-        dialect = await _open_dialect(database, settings)
-        embedding = EmbeddingRuntime(
-            embedder,
-            database,
-            hnsw_m=settings.hnsw_m,
-            hnsw_ef_construction=settings.hnsw_ef_construction,
-        )
-        await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
-        verifier = await _start_verifier(settings, database, stack)
-        services = _wire(settings, database, dialect, embedding, verifier)
-        await services.health.start()
-        stack.push_async_callback(services.health.stop)
-        upkeep = Upkeep(database, dialect.maintain)
-        upkeep.start()
-        stack.push_async_callback(upkeep.stop)
+        services, database = await _open(settings, embedder, stack, authenticate=True)
+        if settings.workers:
+            worker = _worker(settings, services, database, concurrency=settings.workers)
+            worker.start()
+            stack.push_async_callback(worker.stop)
         yield services
+
+
+@asynccontextmanager
+async def open_worker(
+    settings: Settings, embedder: Embedder | None = None
+) -> AsyncIterator[Worker]:
+    """Open what jobs need, without an API; the worker is started, and stopped at the end.
+
+    See `open_services`.
+    """
+    async with AsyncExitStack() as stack:
+        services, database = await _open(settings, embedder, stack, authenticate=False)
+        worker = _worker(settings, services, database, concurrency=settings.worker_jobs)
+        worker.start()
+        stack.push_async_callback(worker.stop)
+        yield worker
+
+
+async def _open(
+    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack, *, authenticate: bool
+) -> tuple[Services, Database]:
+    embedder, database = await _open_both(settings, stack, embedder)
+    dialect = await _open_dialect(database, settings)
+    embedding = EmbeddingRuntime(
+        embedder,
+        database,
+        hnsw_m=settings.hnsw_m,
+        hnsw_ef_construction=settings.hnsw_ef_construction,
+    )
+    await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
+    verifier = await _start_verifier(settings, database, stack) if authenticate else None
+    services = _wire(settings, database, dialect, embedding, verifier)
+    await services.health.start()
+    stack.push_async_callback(services.health.stop)
+    upkeep, gauges = Upkeep(database, dialect.maintain), JobGauges(database)
+    for background in (upkeep, gauges):
+        background.start()
+        stack.push_async_callback(background.stop)
+    return services, database
+
+
+def _worker(
+    settings: Settings, services: Services, database: Database, *, concurrency: int
+) -> Worker:
+    return Worker(
+        database,
+        handlers(ingest=services.ingest),
+        dsn=settings.database_url.get_secret_value(),
+        options=WorkerOptions(
+            concurrency=concurrency,
+            lease_s=settings.job_lease_s,
+            grace_s=settings.worker_grace_s,
+            kept_s=settings.job_retention_days * 24 * 3600,
+        ),
+    )
 
 
 async def _open_both(
@@ -188,6 +236,14 @@ def _wire(
         ingest=ingest,
         batches=BatchService(ingest, _batch_limits(settings)),
         documents=DocumentService(database, collections),
+        jobs=JobService(
+            database,
+            limits=JobLimits(
+                per_collection=settings.max_queued_per_collection,
+                total=settings.max_queued,
+                attempts=settings.job_attempts,
+            ),
+        ),
         search=SearchService(
             database,
             settings,

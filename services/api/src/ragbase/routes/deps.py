@@ -21,6 +21,7 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestService
+from ragbase.services.jobs import JobService
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.search import SearchService
@@ -34,6 +35,8 @@ __all__ = [
     "Documents",
     "Healths",
     "Ingest",
+    "JobId",
+    "Jobs",
     "Keys",
     "Search",
     "Services",
@@ -49,6 +52,7 @@ class Services:
     ingest: IngestService
     batches: BatchService
     documents: DocumentService
+    jobs: JobService
     search: SearchService
     collections: CollectionService
     embedding: EmbeddingRuntime
@@ -64,6 +68,7 @@ class Services:
             self,
             ingest=self.ingest.seen_by(access),
             documents=self.documents.seen_by(access),
+            jobs=self.jobs.seen_by(access),
             search=self.search.seen_by(access),
             collections=self.collections.seen_by(access),
             batches=self.batches.seen_by(access),
@@ -94,6 +99,10 @@ async def _documents(request: Request) -> DocumentService:
     return _services(request).documents.seen_by(bound_access(request))
 
 
+async def _jobs(request: Request) -> JobService:
+    return _services(request).jobs.seen_by(bound_access(request))
+
+
 async def _search(request: Request) -> SearchService:
     return _services(request).search.seen_by(bound_access(request))
 
@@ -115,6 +124,7 @@ AllServices = Annotated[Services, Depends(_all)]
 Ingest = Annotated[IngestService, Depends(_ingest)]
 Batches = Annotated[BatchService, Depends(_batches)]
 Documents = Annotated[DocumentService, Depends(_documents)]
+Jobs = Annotated[JobService, Depends(_jobs)]
 Search = Annotated[SearchService, Depends(_search)]
 Collections = Annotated[CollectionService, Depends(_collections)]
 Keys = Annotated[KeyService, Depends(_keys)]
@@ -132,5 +142,10 @@ DocumentId = Annotated[
     int,
     BeforeValidator(_plain_digits, json_schema_input_type=int),
     Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Document id."),
+]
+JobId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Job id."),
 ]
 CollectionName = Annotated[str, Path(max_length=63, pattern=f"^{COLLECTION_NAME}$")]

@@ -70,6 +70,13 @@ INGEST_SECONDS = Histogram(
     buckets=BUCKETS,
     registry=REGISTRY,
 )
+JOBS = Gauge("ragbase_jobs", "Jobs in the database by state.", ["kind", "state"], registry=REGISTRY)
+JOB_OLDEST = Gauge(
+    "ragbase_job_oldest_seconds",
+    "How long the oldest queued job has waited.",
+    ["kind"],
+    registry=REGISTRY,
+)
 INDEX_DOCUMENTS = Gauge("ragbase_index_documents", "Documents stored.", registry=REGISTRY)
 INDEX_CHUNKS = Gauge("ragbase_index_chunks", "Chunks stored.", registry=REGISTRY)
 POOL_IN_USE = Gauge("ragbase_db_pool_in_use", "Connections taken.", registry=REGISTRY)
