@@ -85,7 +85,7 @@ class SemanticIndex:
         if depth < 1 or not collections:
             return []
         rows = await self._rows(connection, vector, collections, filtered, depth)
-        hits = (Hit(row["chunk_id"], row["document_id"], 1.0 - row["distance"]) for row in rows)
+        hits = (Hit(row[0], row[1], 1.0 - row[2]) for row in rows)
         return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
     async def _rows(
