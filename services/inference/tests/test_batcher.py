@@ -88,7 +88,40 @@ async def test_a_batch_costs_its_largest_item_times_its_count(
     rest = await queued(batcher, 20, 20, 40, 150, 5)
     model.release()
     await asyncio.gather(first, *rest)
-    assert model.batches == [[1], [20, 20], [40], [150], [5]]
+    assert model.batches == [[1], [20, 20, 5], [40], [150]]
+
+
+async def test_items_of_like_size_go_together_whatever_came_between(
+    batcher: Batcher[int, int], model: Model
+) -> None:
+    first = await occupied(batcher, model)
+    rest = await queued(batcher, 30, 5, 31, 6, 32)
+    model.release()
+    assert await asyncio.gather(first, *rest) == [2, 60, 10, 62, 12, 64]
+    assert model.batches == [[1], [30, 31, 32], [5, 6]]
+
+
+async def test_an_item_that_would_pad_too_much_runs_in_a_batch_of_its_own(model: Model) -> None:
+    batcher = Batcher[int, int](
+        model, cost=lambda item: item, max_cost=1000, max_padding=10, max_waiting=8
+    )
+    first = await occupied(batcher, model)
+    rest = await queued(batcher, 50, 41, 60, 20)
+    model.release()
+    await asyncio.gather(first, *rest)
+    assert model.batches == [[1], [50, 41], [60], [20]]
+    await batcher.aclose()
+
+
+async def test_the_oldest_item_is_never_overtaken_twice(model: Model) -> None:
+    """However many fit together better, each batch holds the one that waits longest."""
+    batcher = Batcher[int, int](model, cost=lambda item: item, max_cost=30, max_waiting=99)
+    first = await occupied(batcher, model)
+    rest = await queued(batcher, 30, *[10] * 9, 29)
+    model.release()
+    await asyncio.gather(first, *rest)
+    assert model.batches == [[1], [30], [10] * 3, [10] * 3, [10] * 3, [29]]
+    await batcher.aclose()
 
 
 async def test_a_failing_item_fails_alone(batcher: Batcher[int, int], model: Model) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from ragbase_inference.errors import ClosedError, ModelFailedError, QueueFullError
@@ -19,6 +20,8 @@ __all__ = ["Batcher"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_LOOK_AHEAD = 512
+"""Oldest items among which a batch is chosen."""
 _WINDOW = 64
 """Items of one `submit_all` that wait at a time: concurrent calls then take turns."""
 
@@ -32,8 +35,9 @@ class Batcher(Generic[Item, Result]):
     """Runs ``run`` on batches, one at a time, on a thread of its own; for one event loop.
 
     ``cost`` is an item's size (tokens); a batch is padded to its largest item, so a batch of n
-    costs n times that, and at most ``max_cost`` (a larger item runs alone). At most
-    ``max_waiting`` items wait.
+    costs n times that, and at most ``max_cost`` (a larger item runs alone). An item joins a batch
+    only where that adds at most ``max_padding`` of padding. The oldest item is in every batch, in
+    the company of those nearest to its size. At most ``max_waiting`` items wait.
     """
 
     def __init__(
@@ -43,11 +47,13 @@ class Batcher(Generic[Item, Result]):
         cost: Callable[[Item], int],
         max_cost: int,
         max_waiting: int,
+        max_padding: int | None = None,
         name: str = "batcher",
     ) -> None:
         self._run = run
         self._cost = cost
         self._max_cost = max_cost
+        self._max_padding = max_cost if max_padding is None else max_padding
         self._max_waiting = max_waiting
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._turns = asyncio.Semaphore(max(1, max_waiting // _WINDOW))
@@ -107,17 +113,21 @@ class Batcher(Generic[Item, Result]):
                 _settle(waiting.future, outcome)
 
     def _take(self) -> list[_Waiting[Item, Result]]:
-        """The next batch, in order of arrival; callers that gave up are left out."""
-        batch: list[_Waiting[Item, Result]] = []
-        largest = 0
-        while self._waiting:
-            candidate = self._waiting[0]
-            if not candidate.future.done():
-                largest = max(largest, self._cost(candidate.item))
-                if batch and (len(batch) + 1) * largest > self._max_cost:
-                    break
-                batch.append(candidate)
-            self._waiting.popleft()
+        """The next batch; callers that gave up are left out."""
+        seen = [one for one in islice(self._waiting, _LOOK_AHEAD) if not one.future.done()]
+        costs = [self._cost(one.item) for one in seen]
+        order = sorted(range(len(seen)), key=costs.__getitem__)
+        taken = _neighbours(
+            [costs[number] for number in order],
+            order.index(0) if order else 0,
+            max_cost=self._max_cost,
+            max_padding=self._max_padding,
+        )
+        batch = [seen[number] for number in sorted(order[taken])]
+        left = {id(one) for one in batch}
+        self._waiting = deque(
+            one for one in self._waiting if id(one) not in left and not one.future.done()
+        )
         return batch
 
     def _outcomes(self, items: Sequence[Item]) -> list[Result | BaseException]:
@@ -144,6 +154,22 @@ class Batcher(Generic[Item, Result]):
         if self._worker is not None:
             await asyncio.gather(self._worker, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
+
+
+def _neighbours(costs: Sequence[int], first: int, *, max_cost: int, max_padding: int) -> slice:
+    """A run of the sorted ``costs`` around ``first``, grown on the side that pads less."""
+    low, high = first, min(first + 1, len(costs))
+    while True:
+        count, largest = high - low, costs[high - 1] if costs else 0
+        sides = []
+        if low > 0 and (count + 1) * largest <= max_cost:
+            sides.append((largest - costs[low - 1], low - 1, high))
+        if high < len(costs) and (count + 1) * costs[high] <= max_cost:
+            sides.append((count * (costs[high] - largest), low, high + 1))
+        padding, *grown = min(sides, default=(max_padding + 1, low, high))
+        if padding > max_padding:
+            return slice(low, high)
+        low, high = grown
 
 
 def _settle(future: asyncio.Future[Result], outcome: Result | BaseException) -> None:

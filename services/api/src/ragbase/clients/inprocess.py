@@ -18,7 +18,7 @@ from ragbase.errors import (
 )
 from ragbase.models.domain import Vector, Vectors
 from ragbase_inference.batcher import Batcher
-from ragbase_inference.embedder import BATCH_TOKENS, TextEmbedder, open_embedder
+from ragbase_inference.embedder import BATCH_PADDING, BATCH_TOKENS, TextEmbedder, open_embedder
 from ragbase_inference.errors import (
     ClosedError,
     ModelFailedError,
@@ -74,6 +74,7 @@ class InProcessEmbedder:
             lambda batch: list(embedder.run_queries(batch)),
             cost=len,
             max_cost=BATCH_TOKENS,
+            max_padding=BATCH_PADDING,
             max_waiting=_WAITING_QUERIES,
             name="embed-queries",
         )
@@ -81,6 +82,7 @@ class InProcessEmbedder:
             lambda batch: list(embedder.run_passages(batch)),
             cost=len,
             max_cost=BATCH_TOKENS,
+            max_padding=BATCH_PADDING,
             max_waiting=_WAITING_PASSAGES,
             name="embed-passages",
         )
