@@ -8,8 +8,10 @@ from fastapi import APIRouter, Header, Query, Response, status
 
 from ragbase.models.documents import DocumentDetail, DocumentIn, DocumentOut, DocumentPatch
 from ragbase.routes.auth import READ, WRITE
-from ragbase.routes.deps import DocumentId, Documents, Ingest
+from ragbase.routes.deps import DocumentId, Documents, Ingest, Jobs
+from ragbase.routes.later import ACCEPTED, document_or_job
 from ragbase.routes.openapi import NOT_FOUND, TOO_LARGE, UNAVAILABLE
+from ragbase.routes.prefer import Preferences
 from ragbase.services.documents import to_out
 
 __all__ = ["router"]
@@ -32,6 +34,7 @@ GraphHeader = Annotated[
     response_model=DocumentOut,
     responses={
         200: {"model": DocumentOut, "description": "Replaced, or nothing to do."},
+        **ACCEPTED,
         **NOT_FOUND,
         **TOO_LARGE,
         **UNAVAILABLE,
@@ -40,13 +43,21 @@ GraphHeader = Annotated[
 async def create_document(
     body: DocumentIn,
     ingest: Ingest,
+    jobs: Jobs,
+    documents: Documents,
+    prefer: Preferences,
     response: Response,
     x_lightrag_ingest: GraphHeader = None,  # noqa: ARG001  accepted for clients of the original
-) -> DocumentOut:
+) -> DocumentOut | Response:
     """Split, embed and store a document; searchable when this answers.
 
     The same text twice makes two documents, unless `external_id` or `dedupe` says otherwise.
+    With `Prefer: respond-async` the document is checked and stored by a job.
     """
+    if prefer.respond_async:
+        collection = await ingest.check(body)
+        job = await jobs.submit("ingest", collection, body.model_dump(mode="json"))
+        return await document_or_job(job, prefer, jobs, documents)
     result = await ingest.create(body)
     if result.outcome != "created":
         response.status_code = status.HTTP_200_OK
@@ -90,12 +101,30 @@ async def get_document(document_id: DocumentId, documents: Documents) -> Documen
     "/{document_id}",
     dependencies=[WRITE],
     response_model=DocumentOut,
-    responses={**NOT_FOUND, **TOO_LARGE, **UNAVAILABLE},
+    responses={**ACCEPTED, **NOT_FOUND, **TOO_LARGE, **UNAVAILABLE},
 )
 async def patch_document(
-    document_id: DocumentId, body: DocumentPatch, ingest: Ingest
-) -> DocumentOut:
-    """Change metadata; filters see it at once, chunks it appears in are embedded again."""
+    document_id: DocumentId,
+    body: DocumentPatch,
+    ingest: Ingest,
+    jobs: Jobs,
+    documents: Documents,
+    prefer: Preferences,
+) -> DocumentOut | Response:
+    """Change metadata; filters see it at once, chunks it appears in are embedded again.
+
+    With `Prefer: respond-async` a job does it.
+    """
+    if prefer.respond_async:
+        collection = await ingest.check_patch(document_id, body)
+        job = await jobs.submit(
+            "ingest",
+            collection,
+            body.model_dump(mode="json"),
+            task="patch",
+            document_id=document_id,
+        )
+        return await document_or_job(job, prefer, jobs, documents)
     return to_out(await ingest.patch(document_id, body))
 
 

@@ -26,7 +26,9 @@ from ragbase.errors import ConflictError, OverloadedError
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.domain import Collection
 from ragbase.models.jobs import Job, JobKind, JobState
+from ragbase.services.collections import collection_not_found
 from ragbase.storage import jobs as store
+from ragbase.storage.collections import get_collection
 from ragbase.storage.pool import Connection, Database
 
 __all__ = ["JobLimits", "JobService"]
@@ -109,11 +111,14 @@ class JobService:
         kind: JobKind | None = None,
         collection: str | None = None,
     ) -> tuple[list[Job], int]:
-        """Newest first, and how many there are. An unseen collection has no jobs."""
-        names = self._access.visible()
-        if collection is not None:
-            names = [collection] if self._access.sees(collection) else []
+        """Newest first, and how many there are (of one collection).
+
+        Raises `NotFoundError` for a collection that is not there, or may not be seen.
+        """
+        names = self._access.visible() if collection is None else [collection]
         async with self._database.read() as connection:
+            if collection is not None:
+                await self._check_collection(connection, collection)
             return await store.list_jobs(
                 connection, offset=offset, limit=limit, collections=names, state=state, kind=kind
             )
@@ -162,6 +167,10 @@ class JobService:
         if job is None:
             raise store.job_not_found()
         return job
+
+    async def _check_collection(self, connection: Connection, name: str) -> None:
+        if not self._access.sees(name) or await get_collection(connection, name) is None:
+            raise collection_not_found(name)
 
     async def _refuse_when_full(self, connection: Connection, collection_id: int | None) -> None:
         """Concurrent callers may pass together: the bound is soft by as many as there are."""
