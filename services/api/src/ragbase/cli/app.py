@@ -18,6 +18,7 @@ from ragbase.cli.search import search
 from ragbase.cli.serve import serve
 from ragbase.cli.settings import settings
 from ragbase.cli.up import up
+from ragbase.cli.worker import worker
 
 __all__ = ["app", "main"]
 
@@ -59,6 +60,7 @@ def ragbase(
 
 app.command(rich_help_panel=RUN)(up)
 app.command(rich_help_panel=RUN)(serve)
+app.command(rich_help_panel=RUN)(worker)
 app.command(rich_help_panel=RUN)(migrate)
 app.command(rich_help_panel=RUN)(backup)
 app.command(rich_help_panel=RUN)(backups)

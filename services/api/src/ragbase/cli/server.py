@@ -19,7 +19,7 @@ from ragbase.telemetry.metrics import REGISTRY
 if TYPE_CHECKING:
     from ragbase.settings import Settings
 
-__all__ = ["run_api"]
+__all__ = ["loop_factory", "run_api"]
 
 KEEP_ALIVE_S = 75
 """Longer than the 60 s after which proxies drop idle connections: the one who reuses a connection
@@ -54,7 +54,7 @@ def run_api(settings: Settings, listener: socket.socket, on_ready: Callable[[], 
     """
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its news are ours to tell
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(settings, listener, on_ready))
     except asyncio.CancelledError:  # a signal during the start
         raise KeyboardInterrupt from None
@@ -129,7 +129,7 @@ def _metrics_server(settings: Settings) -> Iterator[None]:
         thread.join()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where it exists (not on Windows)."""
     try:
         import uvloop
