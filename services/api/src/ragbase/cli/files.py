@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from ragbase.cli.decode import decode
 from ragbase.cli.errors import UsageError
-from ragbase.cli.titles import title_of
+from ragbase.ingest.parse.decode import decode
+from ragbase.ingest.parse.from_markdown import first_heading
+from ragbase.ingest.parse.titles import stem
 
 if TYPE_CHECKING:
     from ragbase.sdk.upload import Draft, Source
@@ -158,7 +159,9 @@ def _load_file(item: Found, warn: Warn) -> Draft | None:
     if not text.strip():
         return None
     markdown = PurePath(item.external_id).suffix.lower() in MARKDOWN
-    return Draft(item.external_id, title_of(item.external_id, text, markdown=markdown), text)
+    return Draft(
+        item.external_id, (markdown and first_heading(text)) or stem(item.external_id), text
+    )
 
 
 def _load_line(item: Found, warn: Warn) -> Draft | None:  # noqa: ARG001 - one shape of loader
