@@ -274,7 +274,7 @@ class Settings(BaseSettings):
     )
     job_lease_s: float = Field(
         30.0,
-        ge=1,
+        ge=5,
         validation_alias=_env("RAGBASE_JOB_LEASE"),
         description="Silence after which a worker counts as dead and its jobs go to others, in seconds.",
     )

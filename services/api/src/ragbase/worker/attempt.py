@@ -57,9 +57,10 @@ async def attempt(
 
 async def _beat(database: Database, run: Run, lease_s: float) -> None:
     """Renew the lease well before it ends, and write news at most once a second."""
+    pause = min(_PROGRESS_EVERY_S, lease_s / 6)
     while True:
         try:
-            async with asyncio.timeout(lease_s / 3):
+            async with asyncio.timeout(lease_s / 3 - pause):
                 await run.news.wait()
         except TimeoutError:
             pass
@@ -75,7 +76,7 @@ async def _beat(database: Database, run: Run, lease_s: float) -> None:
                 run.stop("cancelled")
             elif not heard.ours and not run.committed:
                 run.stop("lost")
-        await asyncio.sleep(_PROGRESS_EVERY_S)
+        await asyncio.sleep(pause)
 
 
 async def _stopped(database: Database, run: Run) -> None:
