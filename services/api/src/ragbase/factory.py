@@ -17,6 +17,7 @@ from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.routes.deps import Services
 from ragbase.services.batch import BatchLimits, BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.deletion import DeletionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
@@ -29,6 +30,7 @@ from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.known_collections import KnownCollections
 from ragbase.services.recipe import Recipe
 from ragbase.services.search import SearchService
+from ragbase.services.stats import StatsService
 from ragbase.services.upkeep import Upkeep
 from ragbase.settings import Settings
 from ragbase.storage.api_keys import any_usable_key
@@ -107,7 +109,7 @@ def _worker(
 ) -> Worker:
     return Worker(
         database,
-        handlers(ingest=services.ingest),
+        handlers(ingest=services.ingest, deletion=services.deletion),
         dsn=settings.database_url.get_secret_value(),
         options=WorkerOptions(
             concurrency=concurrency,
@@ -232,18 +234,20 @@ def _wire(
         recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
         limits=IngestLimits(settings.max_text_chars, settings.max_metadata_bytes),
     )
+    jobs = JobService(
+        database,
+        limits=JobLimits(
+            per_collection=settings.max_queued_per_collection,
+            total=settings.max_queued,
+            attempts=settings.job_attempts,
+        ),
+    )
     return Services(
         ingest=ingest,
-        batches=BatchService(ingest, _batch_limits(settings)),
+        batches=BatchService(ingest, jobs, _batch_limits(settings)),
+        deletion=DeletionService(database, collections, ids_max=settings.max_batch),
         documents=DocumentService(database, collections),
-        jobs=JobService(
-            database,
-            limits=JobLimits(
-                per_collection=settings.max_queued_per_collection,
-                total=settings.max_queued,
-                attempts=settings.job_attempts,
-            ),
-        ),
+        jobs=jobs,
         search=SearchService(
             database,
             settings,
@@ -252,6 +256,7 @@ def _wire(
             keyword=KeywordArm(database, dialect),
             known=known,
         ),
+        stats=StatsService(database),
         collections=collections,
         embedding=embedding,
         health=_health(database, dialect, embedding),

@@ -12,7 +12,19 @@ from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError
 from ragbase.factory import open_services
 from ragbase.loopback import is_loopback
-from ragbase.routes import batch, collections, documents, embed, health, jobs, keys, page, search
+from ragbase.routes import (
+    batch,
+    collections,
+    deletion,
+    documents,
+    embed,
+    health,
+    jobs,
+    keys,
+    page,
+    search,
+    stats,
+)
 from ragbase.routes.errors import install_error_handlers
 from ragbase.routes.middleware.authentication import Authentication
 from ragbase.routes.middleware.context import RequestContext
@@ -72,7 +84,9 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
-    for module in (page, batch, documents, search, collections, embed, jobs, keys, health):
+    for module in (
+        page, batch, deletion, documents, search, stats, collections, embed, jobs, keys, health
+    ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:
         app.include_router(health.metrics_router)

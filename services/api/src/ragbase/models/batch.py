@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragbase.models.documents import CollectionName, DocumentIn, DocumentOut
+from ragbase.models.jobs import Job
 
 __all__ = [
     "BatchError",
@@ -35,11 +36,12 @@ class BatchError(BaseModel):
 
 
 class BatchResult(BaseModel):
-    """What became of one item; exactly one of `document` and `error` is there."""
+    """What became of one item; exactly one of `document`, `job` and `error` is there."""
 
     index: int = Field(description="Position of the item: from 0, blank lines not counted.")
     status: int = Field(description="The HTTP status that the item would have had alone.")
     document: DocumentOut | None = None
+    job: Job | None = Field(default=None, description="With `Prefer: respond-async`.")
     error: BatchError | None = None
 
 

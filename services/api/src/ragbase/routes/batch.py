@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -16,6 +16,7 @@ from ragbase.routes.deps import Batches
 from ragbase.routes.errors import ErrorBody, ValidationBody
 from ragbase.routes.ndjson import NDJSON, LineExchange, Lines, Write, is_line_exchange
 from ragbase.routes.openapi import TOO_LARGE, UNAVAILABLE
+from ragbase.routes.prefer import Preferences
 from ragbase.services.batch import BatchItem, BatchService, Emit
 
 __all__ = ["router"]
@@ -31,6 +32,11 @@ _BODY = {
         NDJSON: {"schema": {"type": "string", "description": "One document a line."}},
     },
 }
+
+
+class _How(TypedDict):
+    include_content: bool
+    later: bool
 
 
 @router.post(
@@ -53,6 +59,7 @@ _BODY = {
 async def create_documents(
     request: Request,
     batches: Batches,
+    prefer: Preferences,
     include_content: Annotated[
         bool, Query(description="true: results repeat the documents' texts.")
     ] = False,
@@ -62,10 +69,12 @@ async def create_documents(
     One bad item harms no other. Items with one `external_id` are stored in their order: the last
     one wins. JSON: an array, alone or as `documents`, of at most `RAGBASE_MAX_BATCH` items. JSON
     lines (`Content-Type: application/x-ndjson`): any number, each at most `RAGBASE_MAX_BODY_BYTES`
-    long, answered line by line while they arrive.
+    long, answered line by line while they arrive. With `Prefer: respond-async` each item is checked
+    and becomes a job.
     """
+    how: _How = {"include_content": include_content, "later": prefer.respond_async}
     if is_line_exchange(request.scope):
-        return _exchange(batches, include_content=include_content)
+        return _exchange(batches, how)
     kind = _kind(request)
     if kind != "application/json" and not kind.endswith("+json"):
         raise InvalidInputError(
@@ -74,7 +83,7 @@ async def create_documents(
         )
     documents = _documents(_parsed(await request.body()), most=batches.limits.items)
     results: list[BatchResult] = []
-    await batches.run(_items(documents), _into(results), include_content=include_content)
+    await batches.run(_items(documents), _into(results), **how)
     content = BatchOut(results=results).model_dump_json()
     return Response(content, media_type="application/json")
 
@@ -83,10 +92,10 @@ def _kind(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _exchange(batches: BatchService, *, include_content: bool) -> LineExchange:
+def _exchange(batches: BatchService, how: _How) -> LineExchange:
     async def work(lines: Lines, write: Write) -> None:
         async with aclosing(_decoded(lines)) as items:
-            await batches.run(items, write, include_content=include_content)
+            await batches.run(items, write, **how)
 
     limits = batches.limits
     return LineExchange(work, line_bytes=limits.line_bytes, pause_s=limits.pause_s)

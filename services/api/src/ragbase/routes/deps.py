@@ -17,6 +17,7 @@ from ragbase.models.access import Access
 from ragbase.routes.auth import bound_access
 from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.deletion import DeletionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.health import HealthService
@@ -25,12 +26,14 @@ from ragbase.services.jobs import JobService
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.search import SearchService
+from ragbase.services.stats import StatsService
 
 __all__ = [
     "AllServices",
     "Batches",
     "CollectionName",
     "Collections",
+    "Deletion",
     "DocumentId",
     "Documents",
     "Healths",
@@ -40,6 +43,7 @@ __all__ = [
     "Keys",
     "Search",
     "Services",
+    "Stats",
 ]
 
 MAX_BIGINT = 2**63 - 1
@@ -51,9 +55,11 @@ class Services:
 
     ingest: IngestService
     batches: BatchService
+    deletion: DeletionService
     documents: DocumentService
     jobs: JobService
     search: SearchService
+    stats: StatsService
     collections: CollectionService
     embedding: EmbeddingRuntime
     health: HealthService
@@ -72,6 +78,8 @@ class Services:
             search=self.search.seen_by(access),
             collections=self.collections.seen_by(access),
             batches=self.batches.seen_by(access),
+            deletion=self.deletion.seen_by(access),
+            stats=self.stats.seen_by(access),
         )
 
 
@@ -95,6 +103,10 @@ async def _batches(request: Request) -> BatchService:
     return _services(request).batches.seen_by(bound_access(request))
 
 
+async def _deletion(request: Request) -> DeletionService:
+    return _services(request).deletion.seen_by(bound_access(request))
+
+
 async def _documents(request: Request) -> DocumentService:
     return _services(request).documents.seen_by(bound_access(request))
 
@@ -105,6 +117,10 @@ async def _jobs(request: Request) -> JobService:
 
 async def _search(request: Request) -> SearchService:
     return _services(request).search.seen_by(bound_access(request))
+
+
+async def _stats(request: Request) -> StatsService:
+    return _services(request).stats.seen_by(bound_access(request))
 
 
 async def _collections(request: Request) -> CollectionService:
@@ -123,9 +139,11 @@ async def _health(request: Request) -> HealthService:
 AllServices = Annotated[Services, Depends(_all)]
 Ingest = Annotated[IngestService, Depends(_ingest)]
 Batches = Annotated[BatchService, Depends(_batches)]
+Deletion = Annotated[DeletionService, Depends(_deletion)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Jobs = Annotated[JobService, Depends(_jobs)]
 Search = Annotated[SearchService, Depends(_search)]
+Stats = Annotated[StatsService, Depends(_stats)]
 Collections = Annotated[CollectionService, Depends(_collections)]
 Keys = Annotated[KeyService, Depends(_keys)]
 Healths = Annotated[HealthService, Depends(_health)]

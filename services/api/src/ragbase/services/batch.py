@@ -19,6 +19,7 @@ from ragbase.models.documents import DocumentIn
 from ragbase.services.batch_order import BatchOrder
 from ragbase.services.documents import to_out
 from ragbase.services.ingest import IngestService
+from ragbase.services.jobs import JobService
 from ragbase.telemetry.logs import get_logger
 
 __all__ = ["BatchItem", "BatchLimits", "BatchService", "Emit"]
@@ -65,25 +66,32 @@ class BatchLimits:
 class BatchService:
     """Stores documents side by side, so that the embedder always has something to do."""
 
-    def __init__(self, ingest: IngestService, limits: BatchLimits) -> None:
+    def __init__(self, ingest: IngestService, jobs: JobService, limits: BatchLimits) -> None:
         self._ingest = ingest
+        self._jobs = jobs
         self.limits = limits
 
     def seen_by(self, access: Access) -> Self:
         """The same, for another caller."""
         bound = copy.copy(self)
         bound._ingest = self._ingest.seen_by(access)
+        bound._jobs = self._jobs.seen_by(access)
         return bound
 
     async def run(
-        self, items: AsyncIterator[BatchItem], emit: Emit, *, include_content: bool = False
+        self,
+        items: AsyncIterator[BatchItem],
+        emit: Emit,
+        *,
+        include_content: bool = False,
+        later: bool = False,
     ) -> None:
-        """Give ``emit`` one result an item, in their order.
+        """Give ``emit`` one result an item, in their order; ``later`` makes each item a job.
 
         Reads no further than the bounds allow. What ``items`` or ``emit`` raise ends the batch:
         items under way are cancelled, each either stored whole or not at all.
         """
-        store = self._storing(include_content=include_content)
+        store = self._queue if later else self._storing(include_content=include_content)
         batch = _Batch(store, self.limits)
         try:
             async with asyncio.TaskGroup() as group:
@@ -102,6 +110,11 @@ class BatchService:
             return BatchResult(index=index, status=status, document=document)
 
         return store
+
+    async def _queue(self, index: int, body: DocumentIn) -> BatchResult:
+        collection = await self._ingest.check(body)
+        job = await self._jobs.submit("ingest", collection, body.model_dump(mode="json"))
+        return BatchResult(index=index, status=202, job=job)
 
 
 class _Batch:
@@ -168,6 +181,10 @@ class _Held:
 def _read(value: object | RagBaseError) -> DocumentIn:
     if isinstance(value, RagBaseError):
         raise value
+    if not isinstance(value, dict):
+        raise InvalidInputError(
+            "An item is an object with title and content.", code="validation_error"
+        )
     try:
         return DocumentIn.model_validate(value)
     except ValidationError as error:
