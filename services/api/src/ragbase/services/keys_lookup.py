@@ -88,10 +88,12 @@ class KeyLookup:
         self._absent.forget(key_id)
 
     async def stop(self) -> None:
-        """End what is under way."""
+        """End what is under way; who still waits is cancelled."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait([self._asking])
+        for future in self._waiting.values():
+            future.cancel()
 
     def _ask(self, key_id: str) -> asyncio.Future[ApiKey | None]:
         future = self._waiting.get(key_id)
@@ -118,7 +120,7 @@ class KeyLookup:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 found = await self._find(list(asked))
-        except (RagBaseError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must learn of it
             _fail(list(asked.values()), error)
             return
         for key_id, future in asked.items():
@@ -138,8 +140,14 @@ class KeyLookup:
 def _fail(futures: Sequence[asyncio.Future[ApiKey | None]], cause: Exception) -> None:
     """Nobody is told "invalid key" because the database is away."""
     for future in futures:
-        error = DatabaseUnavailableError("API keys cannot be checked: the database is away.")
-        error.__cause__ = cause
         if not future.done():
-            future.set_exception(error)
+            future.set_exception(_told(cause))
             future.exception()  # the one who asked may have gone
+
+
+def _told(cause: Exception) -> Exception:
+    if not isinstance(cause, RagBaseError | TimeoutError):
+        return cause
+    error = DatabaseUnavailableError("API keys cannot be checked: the database is away.")
+    error.__cause__ = cause
+    return error
