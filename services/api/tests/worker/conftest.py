@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -147,3 +148,11 @@ def eventually_() -> Callable[..., Awaitable[None]]:
 @pytest.fixture
 def bench_on() -> Callable[[str], Any]:
     return open_bench
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
