@@ -51,7 +51,7 @@ _COUNT = "SELECT count(*) FROM ONLY {}"
 _SESSIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND usesysid IS NOT NULL
-    AND application_name ~ '^ragbase(-worker|-migrate)?$'
+    AND application_name LIKE 'ragbase%'
 """
 
 _MISSING = """
@@ -122,6 +122,6 @@ async def missing_extensions(connection: asyncpg.Connection, wanted: list[str]) 
 
 
 async def our_sessions(connection: asyncpg.Connection) -> int:
-    """Connections that an API, a worker or a migration has open to this database."""
+    """Connections that an API, a worker, a migration or another restore has to this database."""
     count: int = await connection.fetchval(_SESSIONS)
     return count

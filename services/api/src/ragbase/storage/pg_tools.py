@@ -169,6 +169,11 @@ def check_end(program: str, code: int, error: str) -> None:
             f"{name} ran out of room ({error or 'file too large'}). "
             "Make room, or choose another folder."
         )
+    if "canceling statement due to" in error:  # pg_dump waits no longer for a lock
+        raise BackupError(
+            "A table stays locked, perhaps by a migration or a rebuild of the keyword index. "
+            "Try again when that has ended."
+        )
     if code < 0:
         raise BackupError(
             f"{name} was ended by signal {-code} ({signal.Signals(-code).name}). "

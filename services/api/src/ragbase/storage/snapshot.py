@@ -27,6 +27,8 @@ _SESSION = {
     "application_name": "ragbase-backup",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # One of two sessions may be idle for as long as a dump takes.
+    "tcp_keepalives_idle": "60",
     # The checksums are of rows as text: how text is written must not depend on the server.
     "timezone": "UTC",
     "datestyle": "ISO, YMD",

@@ -78,17 +78,14 @@ async def restore(
     started = time.monotonic()
     manifest = read_manifest(path)
     _refuse_newer(manifest)
+    tools, server = await _prepare(place, path, manifest, report)
+    settings = {
+        "maintenance_work_mem": f"{memory_mb}MB",
+        "max_parallel_maintenance_workers": str(workers),
+        "synchronous_commit": "on",  # done means on disk, whatever the server's default
+    }
+    await _load(tools, place.dsn, path / DUMP, settings, report, server)
     async with checking_connection(place.dsn, wait_s=place.wait_s) as connection:
-        tools = await _tools(connection, place, manifest)
-        await _refuse_occupied(connection)
-        report(Progress("Checking the files"))
-        await check_files(path, manifest)
-        await drop_everything(connection)  # the tables of a RagBase that was never used
-        settings = {
-            "maintenance_work_mem": f"{memory_mb}MB",
-            "max_parallel_maintenance_workers": str(workers),
-        }
-        await _load(tools, place.dsn, path / DUMP, settings, report, await server_major(connection))
         verified = await _verify(connection, manifest, report)
         report(Progress("Checking the schema"))
         migrated = await _migrate(migrate)
@@ -98,6 +95,19 @@ async def restore(
         await vacuum_tables(connection)
     seconds = round(time.monotonic() - started, 3)
     return Restored(path, manifest, verified, migrated, tuple(healed), seconds)
+
+
+async def _prepare(
+    place: Place, path: Path, manifest: Manifest, report: Report
+) -> tuple[PgTools, int]:
+    """Check all that can be checked, then make the database empty; programs, server's version."""
+    async with checking_connection(place.dsn, wait_s=place.wait_s) as connection:
+        tools = await _tools(connection, place, manifest)
+        await _refuse_occupied(connection)
+        report(Progress("Checking the files"))
+        await check_files(path, manifest)
+        await drop_everything(connection)  # the tables of a RagBase that was never used
+        return tools, await server_major(connection)
 
 
 def _refuse_newer(manifest: Manifest) -> None:
