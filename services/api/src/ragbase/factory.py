@@ -10,7 +10,8 @@ from functools import cache
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
 from ragbase.errors import ConfigurationError
-from ragbase.limits import NEW_COLLECTION_FUSION
+from ragbase.ingest.parse.parser import FileParser, ParseLimits
+from ragbase.limits import NEW_COLLECTION_FUSION, UPLOAD_FIELD_BYTES
 from ragbase.retrieval.arms import KeywordArm, SemanticArm
 from ragbase.retrieval.lexical import LexicalDialect, open_dialect
 from ragbase.retrieval.semantic import SemanticIndex
@@ -32,6 +33,7 @@ from ragbase.services.recipe import Recipe
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
 from ragbase.services.upkeep import Upkeep
+from ragbase.services.upload import UploadBounds, UploadService
 from ragbase.settings import Settings
 from ragbase.storage.api_keys import any_usable_key
 from ragbase.storage.embedding_models import EmbeddingModel
@@ -94,7 +96,9 @@ async def _open(
     )
     await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
     verifier = await _start_verifier(settings, database, stack) if authenticate else None
-    services = _wire(settings, database, dialect, embedding, verifier)
+    parser = FileParser(_parse_limits(settings))
+    stack.push_async_callback(parser.aclose)
+    services = _wire(settings, database, dialect, embedding, verifier, parser)
     await services.health.start()
     stack.push_async_callback(services.health.stop)
     upkeep, gauges = Upkeep(database, dialect.maintain), JobGauges(database)
@@ -109,7 +113,7 @@ def _worker(
 ) -> Worker:
     return Worker(
         database,
-        handlers(ingest=services.ingest, deletion=services.deletion),
+        handlers(ingest=services.ingest, deletion=services.deletion, uploads=services.uploads),
         dsn=settings.database_url.get_secret_value(),
         options=WorkerOptions(
             concurrency=concurrency,
@@ -217,6 +221,7 @@ def _wire(
     dialect: LexicalDialect,
     embedding: EmbeddingRuntime,
     verifier: KeyVerifier | None,
+    parser: FileParser,
 ) -> Services:
     known = KnownCollections(database)
     collections = CollectionService(
@@ -227,12 +232,13 @@ def _wire(
     def index_of(model: EmbeddingModel) -> SemanticIndex:
         return SemanticIndex(model.id, model.dimension, settings.ef_search)
 
+    limits = IngestLimits(settings.max_text_chars, settings.max_metadata_bytes)
     ingest = IngestService(
         database,
         embedding,
         collections,
         recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
-        limits=IngestLimits(settings.max_text_chars, settings.max_metadata_bytes),
+        limits=limits,
     )
     jobs = JobService(
         database,
@@ -248,6 +254,7 @@ def _wire(
         deletion=DeletionService(database, collections, ids_max=settings.max_batch),
         documents=DocumentService(database, collections),
         jobs=jobs,
+        uploads=UploadService(parser, ingest, jobs, bounds=_upload_bounds(settings), limits=limits),
         search=SearchService(
             database,
             settings,
@@ -263,6 +270,22 @@ def _wire(
         keys=KeyService(database, *([verifier.forget] if verifier else [])),
         max_batch=settings.max_batch,
         verifier=verifier,
+    )
+
+
+def _parse_limits(settings: Settings) -> ParseLimits:
+    return ParseLimits(
+        text_chars=settings.max_text_chars,
+        timeout_s=settings.parse_timeout,
+        memory_bytes=settings.parse_memory_bytes,
+        parallel=settings.parse_parallel,
+    )
+
+
+def _upload_bounds(settings: Settings) -> UploadBounds:
+    return UploadBounds(
+        file_bytes=settings.max_upload_bytes,
+        field_bytes=max(UPLOAD_FIELD_BYTES, 2 * settings.max_metadata_bytes),
     )
 
 

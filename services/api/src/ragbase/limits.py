@@ -13,6 +13,7 @@ __all__ = [
     "RERANK_CANDIDATES_MAX",
     "RRF_K",
     "TOP_K_MAX",
+    "UPLOAD_FIELD_BYTES",
 ]
 
 COLLECTION_NAME = "[a-z0-9][a-z0-9_-]{0,62}"
@@ -27,5 +28,7 @@ RRF_K = 60
 FILTER_DEPTH_MAX = 5
 FILTER_CONDITIONS_MAX = 64
 FILTER_VALUES_MAX = 1000
+UPLOAD_FIELD_BYTES = 1024 * 1024
+"""Most bytes of a form's field beside the file; metadata have their own, smaller limit."""
 NEW_COLLECTION_FUSION = {"method": "weighted", "weights": {"semantic": 0.5, "keyword": 0.5}}
 """Fusion of collections made from now on; ``default`` keeps the contract's RRF. See ADR 9."""

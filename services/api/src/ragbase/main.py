@@ -11,6 +11,7 @@ from ragbase import __version__
 from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError
 from ragbase.factory import open_services
+from ragbase.limits import UPLOAD_FIELD_BYTES
 from ragbase.loopback import is_loopback
 from ragbase.routes import (
     batch,
@@ -24,18 +25,22 @@ from ragbase.routes import (
     page,
     search,
     stats,
+    upload,
 )
 from ragbase.routes.errors import install_error_handlers
 from ragbase.routes.middleware.authentication import Authentication
 from ragbase.routes.middleware.context import RequestContext
 from ragbase.routes.middleware.hosts import LoopbackHosts
-from ragbase.routes.middleware.limits import BodyLimit, InflightLimit
+from ragbase.routes.middleware.limits import BodyBounds, BodyLimit, InflightLimit
 from ragbase.routes.openapi import describe_security
 from ragbase.services.keys_given import given_keys
 from ragbase.settings import Settings
 from ragbase.telemetry.metrics import BUILD_INFO
 
 __all__ = ["create_app"]
+
+UPLOAD_TIMES_BODY = 10
+"""So much longer than a JSON body may a file take to arrive: 64 MiB over 1 Mbit/s."""
 
 _DESCRIPTION = """
 Hybrid retrieval: BM25 and vectors over one Postgres, fused, with what ran and how long it took.
@@ -85,7 +90,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
-        page, batch, deletion, documents, search, stats, collections, embed, jobs, keys, health
+        page, batch, upload, deletion, documents, search, stats, collections, embed, jobs, keys, health
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:
@@ -95,7 +100,9 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
 def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None:
     # The last one added is the outermost: every answer, also a refusal, has an id and a log line.
     app.add_middleware(
-        BodyLimit, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout
+        BodyLimit,
+        bounds=BodyBounds(settings.max_body_bytes, settings.body_timeout, "RAGBASE_MAX_BODY_BYTES"),
+        paths={upload.PATH: _upload_bounds(settings)},
     )
     app.add_middleware(
         InflightLimit, limit=settings.max_inflight, writes=settings.max_inflight_writes
@@ -104,3 +111,13 @@ def _add_middleware(app: FastAPI, settings: Settings, *, loopback: bool) -> None
     if loopback:
         app.add_middleware(LoopbackHosts)
     app.add_middleware(RequestContext)
+
+
+def _upload_bounds(settings: Settings) -> BodyBounds:
+    """A file with its fields takes longer than a JSON body, as it may be larger."""
+    fields = UPLOAD_FIELD_BYTES + 2 * settings.max_metadata_bytes
+    return BodyBounds(
+        settings.max_upload_bytes + fields,
+        UPLOAD_TIMES_BODY * settings.body_timeout,
+        "RAGBASE_MAX_UPLOAD_BYTES",
+    )

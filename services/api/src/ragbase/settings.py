@@ -347,11 +347,36 @@ class Settings(BaseSettings):
         validation_alias=_env("RAGBASE_MAX_BODY_BYTES"),
         description="Largest JSON body.",
     )
+    max_upload_bytes: int = Field(
+        64 * MIB,
+        ge=1024,
+        validation_alias=_env("RAGBASE_MAX_UPLOAD_BYTES"),
+        description="Largest uploaded file.",
+    )
     body_timeout: float = Field(
         60.0,
         gt=0,
         validation_alias=_env("RAGBASE_BODY_TIMEOUT"),
-        description="Longest a body may take to arrive, in seconds; of JSON lines: longest pause.",
+        description="Longest a body may take to arrive, in seconds; a file: ten times this; of JSON lines: longest pause.",
+    )
+    parse_timeout: float = Field(
+        60.0,
+        gt=0,
+        le=3600,
+        validation_alias=_env("RAGBASE_PARSE_TIMEOUT"),
+        description="Longest that reading one file may take, in seconds.",
+    )
+    parse_memory_bytes: int = Field(
+        1024 * MIB,
+        ge=256 * MIB,
+        validation_alias=_env("RAGBASE_PARSE_MEMORY_BYTES"),
+        description="Most address space of the process that reads a file.",
+    )
+    parse_parallel: int = Field(
+        2,
+        ge=1,
+        validation_alias=_env("RAGBASE_PARSE_PARALLEL"),
+        description="Files read at once, each by a process of its own.",
     )
     max_text_chars: int = Field(
         5_000_000,

@@ -27,6 +27,7 @@ from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
+from ragbase.services.upload import UploadService
 
 __all__ = [
     "AllServices",
@@ -44,6 +45,7 @@ __all__ = [
     "Search",
     "Services",
     "Stats",
+    "Uploads",
 ]
 
 MAX_BIGINT = 2**63 - 1
@@ -55,6 +57,7 @@ class Services:
 
     ingest: IngestService
     batches: BatchService
+    uploads: UploadService
     deletion: DeletionService
     documents: DocumentService
     jobs: JobService
@@ -73,6 +76,7 @@ class Services:
         return replace(
             self,
             ingest=self.ingest.seen_by(access),
+            uploads=self.uploads.seen_by(access),
             documents=self.documents.seen_by(access),
             jobs=self.jobs.seen_by(access),
             search=self.search.seen_by(access),
@@ -105,6 +109,10 @@ async def _batches(request: Request) -> BatchService:
 
 async def _deletion(request: Request) -> DeletionService:
     return _services(request).deletion.seen_by(bound_access(request))
+
+
+async def _uploads(request: Request) -> UploadService:
+    return _services(request).uploads.seen_by(bound_access(request))
 
 
 async def _documents(request: Request) -> DocumentService:
@@ -140,6 +148,7 @@ AllServices = Annotated[Services, Depends(_all)]
 Ingest = Annotated[IngestService, Depends(_ingest)]
 Batches = Annotated[BatchService, Depends(_batches)]
 Deletion = Annotated[DeletionService, Depends(_deletion)]
+Uploads = Annotated[UploadService, Depends(_uploads)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Jobs = Annotated[JobService, Depends(_jobs)]
 Search = Annotated[SearchService, Depends(_search)]

@@ -15,6 +15,7 @@ __all__ = [
     "NOT_FOUND",
     "TOO_LARGE",
     "UNAVAILABLE",
+    "UNSUPPORTED",
     "UPSTREAM",
     "describe_security",
     "requirements",
@@ -30,6 +31,9 @@ def _error(status: int, description: str) -> Responses:
 NOT_FOUND = _error(404, "It does not exist.")
 CONFLICT = _error(409, "It contradicts what is stored.")
 TOO_LARGE = _error(413, "Larger than a limit; the text names the limit.")
+UNSUPPORTED = _error(
+    415, "A kind of file or body that is not taken; the text names those that are."
+)
 UPSTREAM = _error(502, "The model server gave an unusable answer.")
 UNAVAILABLE: Responses = {
     **_error(429, "Too many requests in flight; see `Retry-After`."),

@@ -84,10 +84,18 @@ class IngestService:
         patched_metadata(old.metadata, change, self._limits)
         return await self._collections.get(old.collection)
 
-    async def create(self, body: DocumentIn, run: JobRun | None = None) -> IngestOutcome:
-        """Store a document, replacing the one of the same ``external_id``."""
+    async def create(
+        self,
+        body: DocumentIn,
+        run: JobRun | None = None,
+        warnings: tuple[IngestWarning, ...] = (),
+    ) -> IngestOutcome:
+        """Store a document, replacing the one of the same ``external_id``.
+
+        ``warnings`` are what is known already of how the document came to be.
+        """
         with counted(run):
-            result = await self._create(body, run)
+            result = await self._create(body, run, warnings)
         count_ingested(result.outcome)
         return result
 
@@ -103,10 +111,12 @@ class IngestService:
 
     # The two flows
 
-    async def _create(self, body: DocumentIn, run: JobRun | None) -> IngestOutcome:
+    async def _create(
+        self, body: DocumentIn, run: JobRun | None, warnings: tuple[IngestWarning, ...]
+    ) -> IngestOutcome:
         collection = await self._collections.get(body.collection)
         draft = self._draft(check_document(body, self._limits), collection)
-        warnings = _unserved(body)
+        warnings = (*warnings, *_unserved(body))
         old, kept = await self._look_up(draft, dedupe=body.dedupe)
         if kept is not None:
             return await self._kept(replace(kept, warnings=warnings), run)

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from ragbase.services.deletion import DeletionService
 from ragbase.services.ingest import IngestService
 from ragbase.services.jobs_run import Handler
+from ragbase.services.upload import TASK, UploadService
 from ragbase.worker.delete import deletes_documents
-from ragbase.worker.ingest import changes_document, stores_document
+from ragbase.worker.ingest import changes_document, stores_document, stores_file
 
 __all__ = ["handlers"]
 
 
-def handlers(*, ingest: IngestService, deletion: DeletionService) -> Mapping[str, Handler]:
+def handlers(
+    *, ingest: IngestService, deletion: DeletionService, uploads: UploadService
+) -> Mapping[str, Handler]:
     """By task, as `JobService.submit` names it. A worker claims only tasks that are in here, so
     that one of an older version leaves new ones to its successors.
     """
     return {
         "ingest": stores_document(ingest),
         "patch": changes_document(ingest),
+        TASK: stores_file(uploads),
         "delete": deletes_documents(deletion),
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ragbase.models.documents import DocumentIn, DocumentPatch
 from ragbase.services.ingest import IngestService
 from ragbase.services.jobs_run import Handler, JobResult, JobRun
+from ragbase.services.upload import UploadService
 
-__all__ = ["changes_document", "stores_document"]
+__all__ = ["changes_document", "stores_document", "stores_file"]
 
 
 def stores_document(ingest: IngestService) -> Handler:
@@ -14,6 +15,16 @@ def stores_document(ingest: IngestService) -> Handler:
 
     async def handle(run: JobRun) -> JobResult:
         await ingest.create(DocumentIn.model_validate(run.job.payload), run)
+        return None
+
+    return handle
+
+
+def stores_file(uploads: UploadService) -> Handler:
+    """Task ``upload``; the blob is the file as it came, the payload its name and fields."""
+
+    async def handle(run: JobRun) -> JobResult:
+        await uploads.resume(run.job.payload, run.job.blob or b"", run)
         return None
 
     return handle

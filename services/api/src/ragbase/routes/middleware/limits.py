@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,33 +13,45 @@ from ragbase.routes.errors import error_response
 from ragbase.routes.ndjson import is_line_exchange
 from ragbase.telemetry import metrics
 
-__all__ = ["BodyLimit", "InflightLimit"]
+__all__ = ["BodyBounds", "BodyLimit", "InflightLimit"]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyBounds:
+    """Most bytes of a body, the time in which it must have arrived, and the size's setting."""
+
+    max_bytes: int
+    timeout_s: float
+    setting: str
 
 
 class BodyLimit:
-    """Answers 413 as soon as a body is known to pass ``max_bytes``, announced or not.
+    """Answers 413 as soon as a body is known to pass its bounds, announced or not.
 
-    A body that is not there after ``timeout_s`` is 408: half-sent ones would otherwise hold their
-    places in flight for ever. Bodies that are answered line by line bound lines and pauses
+    A body that is not there in time is 408: half-sent ones would otherwise hold their places in
+    flight for ever. ``paths`` have bounds of their own. Bodies that are answered line by line bound lines and pauses
     themselves (`ragbase.routes.ndjson`).
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float) -> None:
+    def __init__(
+        self, app: ASGIApp, bounds: BodyBounds, paths: Mapping[str, BodyBounds] | None = None
+    ) -> None:
         self._app = app
-        self._max = max_bytes
-        self._timeout_s = timeout_s
+        self._bounds = bounds
+        self._paths = paths or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or is_line_exchange(scope):
             await self._app(scope, receive, send)
             return
-        if _announced(scope) > self._max:
-            await _refuse(self._too_large(), scope, receive, send)
+        bounds = self._paths.get(scope["path"], self._bounds)
+        if _announced(scope) > bounds.max_bytes:
+            await _refuse(_too_large(bounds), scope, receive, send)
             return
         received = 0
         complete = False
         started = False
-        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        deadline = asyncio.get_running_loop().time() + bounds.timeout_s
 
         async def counted() -> Message:
             nonlocal received, complete
@@ -48,11 +61,11 @@ class BodyLimit:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
-                raise _BodyRefusedError(self._too_slow()) from None
+                raise _BodyRefusedError(_too_slow(bounds)) from None
             complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
-            if received > self._max:
-                raise _BodyRefusedError(self._too_large())
+            if received > bounds.max_bytes:
+                raise _BodyRefusedError(_too_large(bounds))
             return message
 
         async def watched(message: Message) -> None:
@@ -67,16 +80,18 @@ class BodyLimit:
                 raise
             await _refuse(refused.error, scope, receive, send)
 
-    def _too_large(self) -> RagBaseError:
-        return TooLargeError(
-            f"The body is larger than {self._max} bytes (RAGBASE_MAX_BODY_BYTES).",
-            code="body_too_large",
-        )
 
-    def _too_slow(self) -> RagBaseError:
-        return _BodyTimeoutError(
-            f"The body did not arrive within {self._timeout_s:g} s (RAGBASE_BODY_TIMEOUT)."
-        )
+def _too_large(bounds: BodyBounds) -> RagBaseError:
+    return TooLargeError(
+        f"The body is larger than {bounds.max_bytes} bytes ({bounds.setting}).",
+        code="body_too_large",
+    )
+
+
+def _too_slow(bounds: BodyBounds) -> RagBaseError:
+    return _BodyTimeoutError(
+        f"The body did not arrive within {bounds.timeout_s:g} s (RAGBASE_BODY_TIMEOUT)."
+    )
 
 
 class _BodyTimeoutError(RagBaseError):
