@@ -19,9 +19,9 @@ class _Key(NamedTuple):
 class BatchOrder:
     """Knows which items under way a new one must wait for; for one batch.
 
-    Items of one ``external_id`` are stored in their order, so the last one wins. An item with
-    ``dedupe`` waits for those before it that hold the same text, so that the first one is made
-    and the others answer with it. All other items are independent.
+    Items of one ``external_id`` are stored in their order, so the last one wins. So are items of
+    the same text where one of two has ``dedupe``, so that it answers with the one before it. All
+    other items are independent.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,14 @@ class BatchOrder:
 
     def before(self, body: DocumentIn) -> set[asyncio.Task[Any]]:
         """Items that must be done before ``body`` is worked on."""
-        keys = [key for key in _keys(body) if key.kind == "external_id" or body.dedupe]
+        keys = [*_external_id(body), _text(body, "text" if body.dedupe else "deduped text")]
         return set().union(*(self._under_way.get(key, set()) for key in keys))
 
     def add(self, body: DocumentIn, task: asyncio.Task[Any]) -> None:
         """Items after this one may have to wait for ``task``, which works on ``body``."""
-        keys = _keys(body)
+        keys = [*_external_id(body), _text(body, "text")]
+        if body.dedupe:
+            keys.append(_text(body, "deduped text"))
         for key in keys:
             self._under_way.setdefault(key, set()).add(task)
         task.add_done_callback(lambda done: self._forget(keys, done))
@@ -47,9 +49,12 @@ class BatchOrder:
                 del self._under_way[key]
 
 
-def _keys(body: DocumentIn) -> list[_Key]:
-    """What an item writes: its text, by a hash (a collision costs a wait), and its id."""
-    keys = [_Key("content", body.collection, hash((body.title, body.content)))]
-    if body.external_id is not None:
-        keys.append(_Key("external_id", body.collection, body.external_id))
-    return keys
+def _external_id(body: DocumentIn) -> list[_Key]:
+    if body.external_id is None:
+        return []
+    return [_Key("external_id", body.collection, body.external_id)]
+
+
+def _text(body: DocumentIn, kind: str) -> _Key:
+    """By a hash: two texts of one hash cost a wait, nothing else."""
+    return _Key(kind, body.collection, hash((body.title, body.content)))
