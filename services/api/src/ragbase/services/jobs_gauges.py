@@ -37,13 +37,16 @@ class JobGauges:
     async def _refresh_forever(self) -> None:
         while True:
             try:
-                async with self._database.read() as connection:
-                    counts = await count_jobs(connection)
+                await self.refresh()
             except RagBaseError as error:
                 self._log.info("jobs_not_counted", code=error.code)
-            else:
-                show(counts)
             await asyncio.sleep(_EVERY_S)
+
+    async def refresh(self) -> None:
+        """Count now."""
+        async with self._database.read() as connection:
+            counts = await count_jobs(connection)
+        show(counts)
 
 
 def show(counts: list[JobCount]) -> None:
