@@ -9,7 +9,7 @@ import pytest
 
 from ragbase.cli.errors import UsageError
 from ragbase.cli.files import find, sources
-from ragbase.sdk.upload import Draft
+from ragbase.sdk.upload import Draft, FileDraft
 
 
 class Notes(list[tuple[str, str]]):
@@ -30,7 +30,8 @@ def tree(tmp_path: Path) -> Path:
         "a.md": "# A title\n\ntext",
         "sub/b.txt": "plain",
         "sub/deep/c.markdown": "no heading",
-        "sub/skip.pdf": "%PDF",
+        "sub/skip.log": "one line",
+        "sub/page.HTML": "<p>text",
         ".hidden/d.md": "# hidden",
         ".e.md": "# hidden too",
         "empty.md": " \n",
@@ -46,12 +47,18 @@ def ids(paths: list[Path], warn: Notes, *globs: str) -> list[str]:
     return [item.external_id for item in find(paths, globs, warn=warn)]
 
 
-def drafts(paths: list[Path], warn: Notes) -> dict[str, Draft | None]:
-    return {source.name: source.load() for source in sources(find(paths, warn=warn), warn=warn)}
+def drafts(paths: list[Path], warn: Notes) -> dict[str, Draft | FileDraft | None]:
+    return {source.name: source.load() for source in sources(find(paths, warn=warn))}
 
 
 def test_folders_are_walked_in_order_without_hidden_entries(tree: Path, warn: Notes) -> None:
-    assert ids([tree], warn) == ["a.md", "empty.md", "sub/b.txt", "sub/deep/c.markdown"]
+    assert ids([tree], warn) == [
+        "a.md",
+        "empty.md",
+        "sub/b.txt",
+        "sub/page.HTML",
+        "sub/deep/c.markdown",
+    ]
     assert warn == []
 
 
@@ -60,7 +67,7 @@ def test_ids_do_not_depend_on_where_one_stands(
 ) -> None:
     absolute = ids([tree / "sub"], warn)
     monkeypatch.chdir(tree)
-    assert ids([Path("sub")], warn) == absolute == ["b.txt", "deep/c.markdown"]
+    assert ids([Path("sub")], warn) == absolute == ["b.txt", "page.HTML", "deep/c.markdown"]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +75,8 @@ def test_ids_do_not_depend_on_where_one_stands(
     [
         (["*.md"], ["a.md", "empty.md"]),
         (["**/*.md"], ["a.md", "empty.md"]),
-        (["sub/*"], ["sub/b.txt", "sub/skip.pdf", "sub/deep/c.markdown"]),
-        (["*.pdf", "a.*"], ["a.md", "sub/skip.pdf"]),
+        (["sub/*"], ["sub/b.txt", "sub/page.HTML", "sub/skip.log", "sub/deep/c.markdown"]),
+        (["*.log", "a.*"], ["a.md", "sub/skip.log"]),
         (["*.rst"], []),
     ],
 )
@@ -80,7 +87,7 @@ def test_globs_replace_the_usual_endings(
 
 
 def test_a_named_file_is_taken_whatever_its_ending(tree: Path, warn: Notes) -> None:
-    assert ids([tree / "sub/skip.pdf"], warn) == ["skip.pdf"]
+    assert ids([tree / "sub/skip.log"], warn) == ["skip.log"]
 
 
 def test_two_documents_of_one_id_are_refused(tree: Path, warn: Notes) -> None:
@@ -104,23 +111,11 @@ def test_a_missing_path_is_a_usage_error(tmp_path: Path, warn: Notes) -> None:
         find([tmp_path / "none"], warn=warn)
 
 
-def test_files_become_drafts(tree: Path, warn: Notes) -> None:
+def test_files_are_left_to_the_server_and_empty_ones_at_home(tree: Path, warn: Notes) -> None:
+    (tree / "none.txt").touch()
     found = drafts([tree], warn)
-    assert found["a.md"] == Draft("a.md", "A title", "# A title\n\ntext")
-    assert found["sub/b.txt"] == Draft("sub/b.txt", "b", "plain")
-    assert found["empty.md"] is None
-
-
-def test_a_guessed_encoding_is_warned_about_and_binary_refused(tmp_path: Path, warn: Notes) -> None:
-    (tmp_path / "old.txt").write_bytes(b"caf\xe9")
-    (tmp_path / "bin.txt").write_bytes(b"a\0b")
-    loads = {source.name: source.load for source in sources(find([tmp_path], warn=warn), warn=warn)}
-    draft = loads["old.txt"]()
-    assert draft is not None
-    assert draft.content == "café"
-    assert [name for name, _ in warn] == ["old.txt"]
-    with pytest.raises(ValueError, match="binary"):
-        loads["bin.txt"]()
+    assert found["sub/page.HTML"] == FileDraft("sub/page.HTML", tree / "sub/page.HTML")
+    assert found["none.txt"] is None
 
 
 def test_jsonl_corpora_give_one_document_a_line(tmp_path: Path, warn: Notes) -> None:
@@ -154,7 +149,7 @@ def test_jsonl_corpora_give_one_document_a_line(tmp_path: Path, warn: Notes) -> 
 def test_a_bad_line_fails_alone(tmp_path: Path, warn: Notes, line: str, reason: str | None) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text('{"_id": "ok", "title": "t", "text": "x"}\n' + line + "\n")
-    good, bad = sources(find([path], warn=warn), warn=warn)
+    good, bad = sources(find([path], warn=warn))
     assert good.load() == Draft("ok", "t", "x")
     if reason is None:
         assert bad.load() is not None

@@ -94,9 +94,9 @@ def test_failed_documents_are_listed_and_the_rest_is_stored(
     result = run("ingest", str(folder), "-c", collection)
     assert result.exit_code == 1
     assert "3 new, 1 empty, skipped, 2 failed" in result.stdout
-    assert "✗ binary.txt  looks like a binary file" in result.stderr
+    assert "✗ binary.txt  This is a binary file (it has NUL bytes)." in result.stderr
     assert "✗ s  " in result.stderr
-    assert "! latin.txt  not UTF-8" in result.stderr
+    assert "! latin.txt  Not UTF-8" in result.stderr
     names = {row.external_id for row in client.documents.iterate(collection=collection)}
     assert names == {"rules/harbour.md", "rules/nights.txt", "latin.txt"}
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from ragbase.sdk import ApiError, AsyncClient, Client
-from ragbase.sdk.upload import Draft, Source, upload
+from ragbase.sdk.upload import Draft, FileDraft, Source, upload
 
 
 @pytest.fixture
@@ -100,3 +102,40 @@ async def test_an_upload_over_http(api_url: str, collection: str) -> None:
     assert (first.created, first.chunks) == (12, 12)
     assert second.unchanged == 12
     assert sorted(documents, key=lambda name: int(name or "")) == [str(n) for n in range(12)]
+
+
+@pytest.mark.parametrize("given", ["path", "bytes"])
+def test_a_file_is_uploaded_and_read_by_the_server(
+    client: Client, collection: str, tmp_path: Path, given: str
+) -> None:
+    path = tmp_path / "tides.html"
+    path.write_text("<title>Tides</title><h1>Tides</h1><p>High water at noon.")
+    file = path if given == "path" else path.read_bytes()
+    stored = client.documents.upload(
+        file, "tides.html", external_id="t", collection=collection, metadata={"n": 1}, dedupe=True
+    )
+    assert (stored.title, stored.outcome, stored.external_id) == ("Tides", "created", "t")
+    assert stored.content == "# Tides\n\nHigh water at noon."
+    assert stored.metadata == {"n": 1, "file": {"media_type": "text/html"}}
+    again = client.documents.upload(path, external_id="t", title="Own", collection=collection)
+    assert (again.id, again.title, again.outcome) == (stored.id, "Own", "replaced")
+    with pytest.raises(ApiError, match=r"^file: .*no text") as caught:
+        client.documents.upload(b"<p> </p>", "blank.html", collection=collection)
+    assert caught.value.code == "no_text"
+
+
+async def test_files_and_texts_go_together(api_url: str, collection: str, tmp_path: Path) -> None:
+    names = ["a.txt", "b.md", "blank.txt"]
+    for name, text in zip(names, ("one", "# Two", " \n"), strict=True):
+        (tmp_path / name).write_text(text)
+    sources = [Source(name, partial(FileDraft, name, tmp_path / name)) for name in names]
+    sources.append(Source("gone", partial(FileDraft, "gone", tmp_path / "gone")))
+    sources.append(Source("text", lambda: Draft("text", "Three", "three")))
+    async with AsyncClient(api_url) as client:
+        tally = await upload(client, sources, collection=collection)
+        again = await upload(client, sources, collection=collection)
+    assert (tally.created, tally.blank) == (3, 1)
+    assert [(item.name, item.reason) for item in tally.failures] == [
+        ("gone", "No such file or directory")
+    ]
+    assert (again.unchanged, again.blank) == (3, 1)

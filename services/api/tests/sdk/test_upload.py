@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 
 from ragbase.sdk import ApiError, AsyncClient, ConnectionFailedError
-from ragbase.sdk.upload import Draft, Source, upload
+from ragbase.sdk.upload import Draft, FileDraft, Source, upload
 
 
 class Stub(httpx.AsyncBaseTransport):
@@ -125,3 +126,23 @@ async def test_what_holds_for_all_documents_is_said_once(status: int, code: str)
             await upload(opened, [source("a"), source("b")], jobs=1)
     assert caught.value.code == code
     assert stub.seen == ["a"]
+
+
+async def test_a_file_is_sent_again_from_its_start_when_the_server_is_busy(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"x" * 100_000)
+    bodies: list[bytes] = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(await request.aread())
+        if len(bodies) == 1:
+            return httpx.Response(429, json={"detail": "busy"}, headers={"retry-after": "0"})
+        return stored("created")
+
+    transport = httpx.MockTransport(answer)
+    async with AsyncClient(transport=transport, retries=1) as opened:
+        tally = await upload(opened, [Source("a", lambda: FileDraft("a", path))])
+    assert tally.created == 1
+    assert [body.count(b"x" * 100_000) for body in bodies] == [1, 1]
+    assert b'filename="a.txt"' in bodies[1]
+    assert b"multipart/form-data" not in bodies[1]

@@ -8,22 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragbase.cli.errors import UsageError
-from ragbase.ingest.parse.decode import decode
-from ragbase.ingest.parse.from_markdown import first_heading
-from ragbase.ingest.parse.titles import stem
+from ragbase.ingest.parse.kinds import ENDINGS
 
 if TYPE_CHECKING:
-    from ragbase.sdk.upload import Draft, Source
+    from ragbase.sdk.upload import Draft, FileDraft, Source
 
 __all__ = ["DEFAULT_GLOBS", "Found", "Warn", "find", "sources"]
 
-DEFAULT_GLOBS = ("*.txt", "*.md", "*.markdown", "*.jsonl")
-MARKDOWN = frozenset({".md", ".markdown"})
 JSON_LINES = ".jsonl"
+DEFAULT_GLOBS = (*(f"*{ending}" for ending in ENDINGS), f"*{JSON_LINES}")
 
 
 class NotADocumentError(ValueError):
@@ -53,7 +50,7 @@ def find(paths: Iterable[Path], globs: Sequence[str] = (), *, warn: Warn) -> lis
     """
     found: dict[str, Found] = {}
     for root in paths:
-        for item in _below(root, globs or DEFAULT_GLOBS, warn):
+        for item in _below(root, globs, warn):
             other = found.setdefault(item.external_id, item)
             if other is not item:
                 raise _same_id(item, other)
@@ -70,15 +67,12 @@ def _same_id(item: Found, other: Found) -> UsageError:
     )
 
 
-def sources(found: Iterable[Found], *, warn: Warn) -> list[Source]:
+def sources(found: Iterable[Found]) -> list[Source]:
     """One upload a document; nothing is read yet."""
     from ragbase.sdk.upload import Source
 
     return [
-        Source(
-            item.external_id,
-            partial(_load_file if item.offset is None else _load_line, item, warn),
-        )
+        Source(item.external_id, partial(_file if item.offset is None else _line, item))
         for item in found
     ]
 
@@ -91,7 +85,7 @@ def _below(root: Path, globs: Sequence[str], warn: Warn) -> Iterator[Found]:
         raise UsageError(f"{root} does not exist", "Paths are files or folders.")
     for path in _walk(root, warn):
         relative = path.relative_to(root).as_posix()
-        if any(_matches(relative, glob) for glob in globs):
+        if _is_wanted(relative, globs):
             yield from _documents(path, relative, named=False, warn=warn)
 
 
@@ -105,6 +99,13 @@ def _walk(root: Path, warn: Warn) -> Iterator[Path]:
             path = Path(folder, name)
             if not name.startswith(".") and path.is_file():
                 yield path
+
+
+def _is_wanted(relative: str, globs: Sequence[str]) -> bool:
+    """Without globs: files of the kinds taken, ``.PDF`` as well as ``.pdf``."""
+    if globs:
+        return any(_matches(relative, glob) for glob in globs)
+    return any(_matches(relative.lower(), glob) for glob in DEFAULT_GLOBS)
 
 
 def _matches(relative: str, glob: str) -> bool:
@@ -150,21 +151,14 @@ def _record_id(line: bytes) -> str | None:
         return None
 
 
-def _load_file(item: Found, warn: Warn) -> Draft | None:
-    from ragbase.sdk.upload import Draft
+def _file(item: Found) -> FileDraft | None:
+    """The server reads files: it alone decides on their text, title and metadata."""
+    from ragbase.sdk.upload import FileDraft
 
-    text, warning = decode(item.path.read_bytes())
-    if warning:
-        warn(item.external_id, warning)
-    if not text.strip():
-        return None
-    markdown = PurePath(item.external_id).suffix.lower() in MARKDOWN
-    return Draft(
-        item.external_id, (markdown and first_heading(text)) or stem(item.external_id), text
-    )
+    return FileDraft(item.external_id, item.path) if item.path.stat().st_size else None
 
 
-def _load_line(item: Found, warn: Warn) -> Draft | None:  # noqa: ARG001 - one shape of loader
+def _line(item: Found) -> Draft | None:
     from ragbase.sdk.upload import Draft
 
     assert item.offset is not None

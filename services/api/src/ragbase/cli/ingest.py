@@ -34,7 +34,7 @@ def ingest(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Files or folders: .txt, .md, .markdown, or .jsonl corpora.",
+            help="Files or folders: text, Markdown, HTML, PDF, DOCX, CSV, or .jsonl corpora.",
             metavar="PATH...",
             show_default=False,
         ),
@@ -61,10 +61,13 @@ def ingest(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store files and folders; unchanged ones cost nothing.
+    """Store files and folders; unchanged ones are not embedded again.
 
-    A document's id is its path below the folder given (or a line's `_id` in a .jsonl corpus),
-    its title the first heading or the file name. An ingest that was cut short is resumed by
+    Taken are .txt, .text, .rst, .md, .markdown, .mkd, .html, .htm, .xhtml, .pdf, .docx, .csv, .tsv
+    and .jsonl; other text files where --glob or their own path names them. The server reads them
+    and finds title and metadata: front matter, document properties, the first heading, else the
+    file name. A document's id is its path below the folder given (or a line's `_id` in a .jsonl
+    corpus). An ingest that was cut short is resumed by
     running it again: what is stored already answers "unchanged". Documents that fail are listed
     and the exit code is 1; the others are stored all the same.
 
@@ -87,7 +90,7 @@ def ingest(
     found = find(paths, glob or (), warn=warn)
     if not found:
         raise UsageError(
-            "nothing to ingest: no .txt, .md, .markdown or .jsonl documents below "
+            "nothing to ingest: no text, Markdown, HTML, PDF, DOCX, CSV or .jsonl files below "
             + ", ".join(map(str, paths)),
             "Choose other files with --glob.",
         )
@@ -96,7 +99,7 @@ def ingest(
         return
     target = _Target(url, api_key, collection, language, create=create)
     started = time.monotonic()
-    tally = asyncio.run(_send(found, warnings, target, jobs))
+    tally = asyncio.run(_send(found, target, jobs))
     seconds = time.monotonic() - started
     tally.warnings[:0] = _as_failures(warnings)
     _show_tally(tally, collection or "default", seconds, as_json=as_json)
@@ -113,9 +116,7 @@ class _Target:
     create: bool
 
 
-async def _send(
-    found: list[Found], warnings: list[tuple[str, str]], target: _Target, jobs: int
-) -> Tally:
+async def _send(found: list[Found], target: _Target, jobs: int) -> Tally:
     from ragbase.cli.console import progress_bars
     from ragbase.cli.files import sources
     from ragbase.sdk import AsyncClient, ConnectionFailedError
@@ -129,7 +130,7 @@ async def _send(
         failed = f" [red]{len(tally.failures)} failed" if tally.failures else ""
         bars.update(bar, completed=tally.done, description=f"Ingesting{failed}")
 
-    waiting = sources(found, warn=lambda name, reason: warnings.append((name, reason)))
+    waiting = sources(found)
     async with AsyncClient(
         target.url, target.api_key, timeout=TIMEOUT_S, retries=RETRIES
     ) as client:

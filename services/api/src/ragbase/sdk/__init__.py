@@ -7,6 +7,8 @@
         for row in client.search("where do ships moor").results:
             print(row.score, row.document_title, row.content)
 
+        client.documents.upload(Path("tides.pdf"), external_id="tides.pdf")
+
 `AsyncClient` has the same calls, awaited. Answers are the server's own pydantic models.
 """
 
@@ -15,7 +17,13 @@ from __future__ import annotations
 from ragbase.sdk.asynchronous import AsyncClient
 from ragbase.sdk.client import Client
 from ragbase.sdk.errors import ApiError, ConnectionFailedError, SdkError, TimedOutError
-from ragbase.sdk.options import CollectionOptions, DocumentOptions, Mode, SearchOptions
+from ragbase.sdk.options import (
+    CollectionOptions,
+    DocumentOptions,
+    Mode,
+    SearchOptions,
+    UploadOptions,
+)
 from ragbase.sdk.transport import DEFAULT_URL
 
 __all__ = [
@@ -30,4 +38,5 @@ __all__ = [
     "SdkError",
     "SearchOptions",
     "TimedOutError",
+    "UploadOptions",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -11,7 +12,14 @@ from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.search import EmbedResponse, SearchResponse
-from ragbase.sdk.options import CollectionOptions, DocumentOptions, Mode, SearchOptions
+from ragbase.sdk.form import FileForm
+from ragbase.sdk.options import (
+    CollectionOptions,
+    DocumentOptions,
+    Mode,
+    SearchOptions,
+    UploadOptions,
+)
 from ragbase.sdk.wire import Call
 
 __all__ = [
@@ -29,6 +37,7 @@ __all__ = [
     "put_collection",
     "ready",
     "search",
+    "upload_document",
 ]
 
 _SEARCH_PATHS: Mapping[Mode, str] = {
@@ -57,6 +66,14 @@ def create_document(title: str, content: str, options: DocumentOptions) -> Call[
     """`POST /v1/documents`."""
     body = {"title": title, "content": content, **options}
     return Call("POST", "/v1/documents", _DOCUMENT, body=body)
+
+
+def upload_document(
+    file: Path | bytes, name: str | None, options: UploadOptions
+) -> Call[DocumentOut]:
+    """`POST /v1/documents/upload`."""
+    name = name or (file.name if isinstance(file, Path) else "upload")
+    return Call("POST", "/v1/documents/upload", _DOCUMENT, form=FileForm(name, file, dict(options)))
 
 
 def list_documents(

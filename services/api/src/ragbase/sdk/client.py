@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -16,9 +17,15 @@ from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.search import EmbedResponse, SearchResponse
 from ragbase.sdk import calls
 from ragbase.sdk.errors import ApiError
-from ragbase.sdk.options import CollectionOptions, DocumentOptions, Mode, SearchOptions
+from ragbase.sdk.options import (
+    CollectionOptions,
+    DocumentOptions,
+    Mode,
+    SearchOptions,
+    UploadOptions,
+)
 from ragbase.sdk.transport import DEFAULT_URL, PAGE, client_arguments, unreachable
-from ragbase.sdk.wire import Call, backoff, decode, encode
+from ragbase.sdk.wire import Call, backoff, decode
 
 __all__ = ["Client"]
 
@@ -80,9 +87,9 @@ class Client:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _request(self, call: Call[T]) -> httpx.Response:
-        content = None if call.body is None else encode(call.body)
         try:
-            return self._http.request(call.method, call.path, params=call.params, content=content)
+            with call.arguments() as arguments:
+                return self._http.request(call.method, call.path, **arguments)
         except httpx.HTTPError as error:
             raise unreachable(self._http.base_url, error) from error
 
@@ -111,6 +118,12 @@ class Documents:
     def create(self, title: str, content: str, **options: Unpack[DocumentOptions]) -> DocumentOut:
         """Store a document; with an ``external_id`` already known it is replaced."""
         return self._client.send(calls.create_document(title, content, options))
+
+    def upload(
+        self, file: Path | bytes, name: str | None = None, **options: Unpack[UploadOptions]
+    ) -> DocumentOut:
+        """Store a file; the server reads it. ``name`` tells its kind where the content does not."""
+        return self._client.send(calls.upload_document(file, name, options))
 
     def get(self, document_id: int) -> DocumentDetail:
         """A document with its chunks."""

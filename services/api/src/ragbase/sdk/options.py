@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-__all__ = ["CollectionOptions", "DocumentOptions", "Mode", "SearchOptions"]
+__all__ = ["CollectionOptions", "DocumentOptions", "Mode", "SearchOptions", "UploadOptions"]
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 
@@ -38,6 +38,12 @@ class DocumentOptions(TypedDict, total=False):
     collection: str
     dedupe: bool
     contextual_retrieval: bool
+
+
+class UploadOptions(DocumentOptions, total=False):
+    """Everything of an uploaded file but its content; given values win over the file's own."""
+
+    title: str
 
 
 class CollectionOptions(TypedDict, total=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ragbase.models.documents import DocumentOut
@@ -12,7 +13,7 @@ from ragbase.sdk.asynchronous import AsyncClient
 from ragbase.sdk.errors import ApiError, TimedOutError
 from ragbase.sdk.options import DocumentOptions
 
-__all__ = ["Draft", "Failure", "Source", "Tally", "upload"]
+__all__ = ["Draft", "Failure", "FileDraft", "Source", "Tally", "upload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class FileDraft:
+    """A file to upload; the server reads it, and finds title and metadata in it."""
+
+    external_id: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A document not read yet. ``load`` raises `OSError` or `ValueError` when it cannot be.
 
@@ -33,7 +42,7 @@ class Source:
     """
 
     name: str
-    load: Callable[[], Draft | None]
+    load: Callable[[], Draft | FileDraft | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +124,11 @@ async def _store(client: AsyncClient, source: Source, collection: str | None, ta
         if draft is None:
             tally.blank += 1
             return
-        options: DocumentOptions = {"metadata": draft.metadata, "external_id": draft.external_id}
-        if collection is not None:
-            options["collection"] = collection
-        document = await client.documents.create(draft.title, draft.content, **options)
+        document = await _send(client, draft, collection)
     except ApiError as error:
+        if error.code == "blank" and isinstance(draft, FileDraft):
+            tally.blank += 1
+            return
         if error.status in (401, 403) or error.code == "collection_not_found":
             raise  # the same for every document
         tally.failures.append(Failure(source.name, error.message))
@@ -127,6 +136,18 @@ async def _store(client: AsyncClient, source: Source, collection: str | None, ta
         tally.failures.append(Failure(source.name, _reason(error)))
     else:
         tally.add(source.name, document)
+
+
+async def _send(
+    client: AsyncClient, draft: Draft | FileDraft, collection: str | None
+) -> DocumentOut:
+    options: DocumentOptions = {"external_id": draft.external_id}
+    if collection is not None:
+        options["collection"] = collection
+    if isinstance(draft, FileDraft):
+        return await client.documents.upload(draft.path, **options)
+    options["metadata"] = draft.metadata
+    return await client.documents.create(draft.title, draft.content, **options)
 
 
 def _reason(error: Exception) -> str:

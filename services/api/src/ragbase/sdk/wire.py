@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -11,6 +12,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from ragbase.sdk.errors import ApiError
+from ragbase.sdk.form import FileForm
 
 __all__ = ["Call", "backoff", "decode", "encode", "error_of", "is_loopback"]
 
@@ -29,6 +31,17 @@ class Call(Generic[T]):
     answer: TypeAdapter[T] | None
     body: Any = None
     params: Mapping[str, str | int] | None = None
+    form: FileForm | None = None
+
+    @contextmanager
+    def arguments(self) -> Iterator[dict[str, Any]]:
+        """Arguments of an httpx request; what they hold open is closed at the end."""
+        if self.form is not None:
+            with self.form.arguments() as arguments:
+                yield {"params": self.params, **arguments}
+            return
+        content = None if self.body is None else encode(self.body)
+        yield {"params": self.params, "content": content}
 
 
 def encode(body: object) -> bytes:
