@@ -29,8 +29,8 @@ from typing import Any
 import httpx
 
 from bench.corpus import ENGLISH, evaldata, read_jsonl
-from bench.latency import start_api
 from bench.report import Bar, state_folder, write_report
+from bench.server import start_api
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
 from ragbase.embedded import EmbeddedPostgres
@@ -153,7 +153,7 @@ async def bench(documents: Documents, rounds: int) -> tuple[int, dict[str, float
     embedder = await open_embedder(Settings())
     with state_folder() as place, EmbeddedPostgres(place / "pg") as server:
         await migrate(server.dsn, dialect="native")
-        process, url = start_api(server.dsn)
+        process, url = start_api({"DATABASE_URL": server.dsn})
         try:
             chunks, speeds = await measure(server.dsn, url, embedder, documents, rounds)
         finally:
