@@ -1,0 +1,437 @@
+"""Two tenants on one server, and a call of every operation aimed at the other's data."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from ragbase.storage.pool import Connection, Database
+
+__all__ = ["CALLS", "CANARY", "OWN", "Call", "Target", "Tenants", "comparable"]
+
+CANARY = "zqx"
+"""In every text, name and key of the other tenant, and in nothing else."""
+OWN = "tenant-b"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whose data a call is aimed at: the other tenant's, or something that does not exist.
+
+    Both are spelled alike, so that two answers differ only by what the server knows.
+    """
+
+    word: str
+    """Of three letters; begins each name."""
+    document_id: int
+    job_id: int
+    key_id: str
+
+    @property
+    def collection(self) -> str:
+        return f"{self.word}-collection"
+
+    def text(self, what: str) -> str:
+        return f"{self.word}{what}"
+
+    def blank(self, said: str) -> str:
+        """What was said, with the words of this target taken out."""
+        for own, shared in (
+            (self.word, "WORD"),
+            (self.word.upper(), "WORD"),
+            (str(self.document_id), "DOCUMENT"),
+            (str(self.job_id), "JOB"),
+            (self.key_id, "KEY"),
+        ):
+            said = said.replace(own, shared)
+        return said
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: its path under the host, and what `httpx` takes with it."""
+
+    method: str
+    path: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+Aim = Callable[[Target], Iterator[Call]]
+CALLS: dict[tuple[str, str], Aim] = {}
+"""By path template and method of the OpenAPI document."""
+
+
+def aims_at(method: str, path: str) -> Callable[[Aim], Aim]:
+    def keep(aim: Aim) -> Aim:
+        CALLS[path, method] = aim
+        return aim
+
+    return keep
+
+
+ASYNC = {"prefer": "respond-async, wait=20"}
+EXTREMES = ({}, {"offset": 2**31 - 1}, {"limit": 100}, {"offset": 1, "limit": 1})
+
+
+def filters(t: Target) -> list[dict[str, Any]]:
+    """Filters that name the target's values, or all but them."""
+    mine = {t.text("key"): t.text("value")}
+    return [
+        mine,
+        {"not": mine},
+        {"not": {t.text("key"): {"exists": False}}},
+        {"or": [mine, {"@id": t.document_id}]},
+        {"or": [{"@id": {"exists": True}}, mine]},
+        {"@id": t.document_id},
+        {"@id": {"in": [t.document_id, t.document_id + 1]}},
+        {"@external_id": t.text("external")},
+        {"@title": {"contains": t.word}},
+        {t.text("key"): {"ne": "x"}},
+        {"@created_at": {"gt": "1970"}},
+    ]
+
+
+def searches(t: Target) -> list[dict[str, Any]]:
+    query = t.text("content")
+    bodies: list[dict[str, Any]] = [
+        {"query": query},
+        {"query": query, "collection": t.collection},
+        {"query": query, "collections": [t.collection]},
+        {"query": query, "collections": [OWN, t.collection]},
+        {"query": query, "collections": [t.collection, "default", OWN]},
+        {"query": query, "collection": "default"},
+        {"query": query, "collection": OWN, "top_k": 100, "candidates": 1000, "explain": True},
+        {"query": query, "collection": OWN, "offset": 900, "candidates": 1000},
+        {"query": query, "collection": OWN, "group_by": "document", "min_score": 0.0},
+        {"query": "ships after dusk", "collection": OWN, "explain": True, "filter": filters(t)[1]},
+        {"query": query, "collection": t.collection.upper()},
+        {"query": query, "collection": f"{OWN}' OR name = '{t.collection}"},
+    ]
+    bodies += [{"query": query, "collection": OWN, "filter": each} for each in filters(t)]
+    return bodies
+
+
+def document(t: Target, **fields: Any) -> dict[str, Any]:
+    return {"title": t.text("title"), "content": f"{t.text('content')} said again.", **fields}
+
+
+@aims_at("post", "/v1/search")
+@aims_at("post", "/v1/search/semantic")
+@aims_at("post", "/v1/search/keyword")
+def search(t: Target) -> Iterator[Call]:
+    for arm in ("", "/semantic", "/keyword"):
+        for body in searches(t):
+            yield Call("POST", f"/v1/search{arm}", {"json": body})
+
+
+@aims_at("get", "/v1/documents")
+def list_documents(t: Target) -> Iterator[Call]:
+    for page in EXTREMES:
+        yield Call("GET", "/v1/documents", {"params": page})
+    for name in (t.collection, "default", OWN, f"{OWN},{t.collection}", "*", "%"):
+        yield Call("GET", "/v1/documents", {"params": {"collection": name}})
+
+
+@aims_at("post", "/v1/documents")
+def create_document(t: Target) -> Iterator[Call]:
+    wanted: list[dict[str, Any]] = [
+        {"collection": t.collection},
+        {"collection": t.collection, "external_id": t.text("external")},
+        {},
+        {"collection": OWN, "dedupe": True},
+        {"collection": OWN, "external_id": t.text("external"), "dedupe": True},
+    ]
+    for headers in ({}, ASYNC):
+        for fields in wanted:
+            arguments = {"json": document(t, **fields), "headers": headers}
+            yield Call("POST", "/v1/documents", arguments)
+
+
+@aims_at("post", "/v1/documents/batch")
+def create_documents(t: Target) -> Iterator[Call]:
+    items = [
+        document(t, collection=t.collection),
+        document(t, collection=OWN, external_id=t.text("external")),
+        document(t, collection="default"),
+        document(t, collection=t.collection, external_id=t.text("external"), dedupe=True),
+    ]
+    for headers in ({}, ASYNC):
+        yield Call("POST", "/v1/documents/batch", {"json": items, "headers": headers})
+    lines = "".join(json.dumps(item) + "\n" for item in items)
+    kind = {"content-type": "application/x-ndjson"}
+    yield Call("POST", "/v1/documents/batch", {"content": lines, "headers": kind})
+
+
+@aims_at("post", "/v1/documents/upload")
+def upload_document(t: Target) -> Iterator[Call]:
+    file = ("notes.md", f"# {t.text('title')}\n\n{t.text('content')} once more.", "text/markdown")
+    for headers in ({}, ASYNC):
+        for name in (t.collection, OWN, "default"):
+            fields = {"collection": name, "external_id": t.text("external")}
+            arguments = {"files": {"file": file}, "data": fields, "headers": headers}
+            yield Call("POST", "/v1/documents/upload", arguments)
+
+
+@aims_at("post", "/v1/documents/delete")
+def delete_documents(t: Target) -> Iterator[Call]:
+    bodies: list[dict[str, Any]] = [
+        {"ids": [t.document_id]},
+        {"ids": [t.document_id, -1, 0, 2**62]},
+        {"ids": [t.document_id], "collection": t.collection},
+        {"ids": [t.document_id], "collection": OWN},
+        {"filter": {"@id": t.document_id}},
+        {"filter": {"@id": {"exists": True}}, "collection": t.collection},
+        {"filter": {"@id": {"exists": True}}, "collection": "default"},
+        {"filter": {"@id": t.document_id}, "collection": OWN},
+        {"filter": {t.text("key"): t.text("value")}, "collection": OWN},
+    ]
+    bodies += [{**body, "dry_run": True} for body in bodies]
+    bodies += [{"filter": each, "collection": OWN, "dry_run": True} for each in filters(t)]
+    for headers in ({}, ASYNC):
+        for body in bodies:
+            yield Call("POST", "/v1/documents/delete", {"json": body, "headers": headers})
+
+
+@aims_at("get", "/v1/documents/{document_id}")
+def get_document(t: Target) -> Iterator[Call]:
+    yield Call("GET", f"/v1/documents/{t.document_id}")
+
+
+@aims_at("patch", "/v1/documents/{document_id}")
+def patch_document(t: Target) -> Iterator[Call]:
+    for headers in ({}, ASYNC):
+        for body in ({"metadata": {}}, {"metadata": {t.text("key"): "taken"}, "merge": True}):
+            arguments = {"json": body, "headers": headers}
+            yield Call("PATCH", f"/v1/documents/{t.document_id}", arguments)
+
+
+@aims_at("delete", "/v1/documents/{document_id}")
+def delete_document(t: Target) -> Iterator[Call]:
+    yield Call("DELETE", f"/v1/documents/{t.document_id}")
+
+
+@aims_at("get", "/v1/collections")
+def list_collections(t: Target) -> Iterator[Call]:
+    yield Call("GET", "/v1/collections", {"params": {"name": t.collection}})
+
+
+@aims_at("post", "/v1/collections")
+def create_collection(t: Target) -> Iterator[Call]:
+    for name in (t.collection, "default", OWN):
+        yield Call("POST", "/v1/collections", {"json": {"name": name, "language": "german"}})
+
+
+@aims_at("get", "/v1/collections/{name}")
+@aims_at("put", "/v1/collections/{name}")
+@aims_at("delete", "/v1/collections/{name}")
+def one_collection(t: Target) -> Iterator[Call]:
+    for method in ("GET", "PUT", "DELETE"):
+        arguments = {"json": {"language": "german"}} if method == "PUT" else {}
+        for name in (t.collection, "default"):
+            yield Call(method, f"/v1/collections/{name}", arguments)
+    yield Call("PUT", f"/v1/collections/{OWN}", {"json": {"language": "german"}})
+    yield Call("GET", f"/v1/collections/{OWN}")
+
+
+@aims_at("get", "/v1/jobs")
+def list_jobs(t: Target) -> Iterator[Call]:
+    for page in ({"collection": t.collection}, {"collection": "default"}, *EXTREMES[1:2]):
+        yield Call("GET", "/v1/jobs", {"params": page})
+    yield Call("GET", "/v1/jobs", {"params": {"state": "failed"}})
+
+
+@aims_at("get", "/v1/jobs/{job_id}")
+@aims_at("post", "/v1/jobs/{job_id}/cancel")
+@aims_at("post", "/v1/jobs/{job_id}/retry")
+def one_job(t: Target) -> Iterator[Call]:
+    yield Call("GET", f"/v1/jobs/{t.job_id}")
+    yield Call("GET", f"/v1/jobs/{t.job_id}", {"headers": {"prefer": "wait=1"}})
+    yield Call("POST", f"/v1/jobs/{t.job_id}/cancel")
+    yield Call("POST", f"/v1/jobs/{t.job_id}/retry")
+
+
+@aims_at("get", "/v1/stats")
+def stats(t: Target) -> Iterator[Call]:
+    yield Call("GET", "/v1/stats", {"params": {"collection": t.collection}})
+
+
+@aims_at("post", "/v1/embed")
+def embed(t: Target) -> Iterator[Call]:
+    yield Call("POST", "/v1/embed", {"json": {"inputs": ["a text of one's own"]}})
+
+
+@aims_at("get", "/v1/keys")
+@aims_at("post", "/v1/keys")
+@aims_at("get", "/v1/keys/{key_id}")
+@aims_at("delete", "/v1/keys/{key_id}")
+def keys(t: Target) -> Iterator[Call]:
+    yield Call("GET", "/v1/keys")
+    body = {"name": "more", "scopes": ["admin"], "collections": [t.collection]}
+    yield Call("POST", "/v1/keys", {"json": body})
+    yield Call("GET", f"/v1/keys/{t.key_id}")
+    yield Call("DELETE", f"/v1/keys/{t.key_id}")
+
+
+@aims_at("get", "/health")
+@aims_at("get", "/health/live")
+@aims_at("get", "/health/ready")
+@aims_at("get", "/health/models")
+def health(_: Target) -> Iterator[Call]:
+    for path in ("/health", "/health/live", "/health/ready", "/health/models"):
+        yield Call("GET", path)
+    for path in ("/metrics", "/", "/docs", "/openapi.json"):  # not in the document
+        yield Call("GET", path)
+
+
+_VOLATILE = frozenset(
+    [
+        "id",
+        "created_at",
+        "updated_at",
+        "started_at",
+        "finished_at",
+        "document_id",
+        "job_id",
+        "chunk_id",
+        "timings_ms",
+        "storage_bytes",
+    ]
+)
+_HEADERS = frozenset({"x-request-id", "date", "content-length", "location"})
+
+
+def comparable(answer: httpx.Response, target: Target) -> tuple[int, str, str]:
+    """Status, headers and body, without what differs between any two calls."""
+    headers = sorted((k, v) for k, v in answer.headers.items() if k not in _HEADERS)
+    lines = [_settled(line, target) for line in answer.text.splitlines()]
+    return answer.status_code, target.blank(repr(headers)), target.blank("\n".join(lines))
+
+
+def _settled(line: str, target: Target) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    if isinstance(value, dict) and target.word in value.get("query", ""):
+        # Two words lie differently near the tenant's own texts.
+        value["results"] = sorted(
+            ({**row, "score": 0, "explain": None} for row in value["results"]),
+            key=lambda row: str(row["document_title"]),
+        )
+    return json.dumps(_without_volatile(value), sort_keys=True)
+
+
+def _without_volatile(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: "…" if key in _VOLATILE and each is not None else _without_volatile(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_without_volatile(each) for each in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """The other tenant's data in place, the tenant's own, and the two targets of a call."""
+
+    theirs: Target
+    nobody: Target
+    database: Database
+
+    @classmethod
+    async def settle(cls, admin: httpx.AsyncClient, database: Database) -> Tenants:
+        """Fill both collections (and ``default``, which is not the tenant's either)."""
+        async with database.transaction() as connection:
+            # Ids that no count, size or position in an answer can look like.
+            for table in ("documents", "jobs"):
+                await connection.execute(
+                    "SELECT setval(pg_get_serial_sequence($1, 'id'), 7310000)", table
+                )
+        names = Target(CANARY, 7310001, 7310001, "")
+        for name in (names.collection, OWN):
+            made = await admin.put(f"/v1/collections/{name}", json={})
+            assert made.status_code == 201
+        for number, collection in enumerate((names.collection, names.collection, "default")):
+            body = {
+                **document(names, collection=collection),
+                "metadata": {names.text("key"): names.text("value"), "year": 2024},
+                "external_id": names.text("external") + str(number or ""),
+            }
+            assert (await admin.post("/v1/documents", json=body)).status_code == 201
+        for number in range(2):
+            body = {
+                "title": f"Tides {number}",
+                "content": "Ships moor at the north quay after dusk.",
+                "collection": OWN,
+                "metadata": {"year": 2024},
+                "external_id": f"own-{number}",
+            }
+            assert (await admin.post("/v1/documents", json=body)).status_code == 201
+        async with database.transaction() as connection:
+            job_id = await _failed_job(connection, names)
+        key = await admin.post("/v1/keys", json={"name": names.text("key")})
+        return cls(
+            Target(CANARY, names.document_id, job_id, key.json()["id"]),
+            Target("qjv", 7319998, 7319999, "nobodyskey00"),
+            database,
+        )
+
+    async def undo(self) -> None:
+        """Take away what the tenant has stored since, and what it has asked for."""
+        ours = "collection_id = (SELECT id FROM collections WHERE name = $1)"
+        async with self.database.read() as connection:
+            while await connection.fetchval(  # noqa: ASYNC110 - the worker is part of the server
+                f"SELECT EXISTS (SELECT FROM jobs WHERE {ours} AND finished_at IS NULL)", OWN
+            ):
+                await asyncio.sleep(0.01)
+            await connection.execute(f"DELETE FROM jobs WHERE {ours}", OWN)
+            await connection.execute(
+                f"DELETE FROM documents WHERE {ours} AND external_id IS DISTINCT FROM 'own-0' "
+                "AND external_id IS DISTINCT FROM 'own-1'",
+                OWN,
+            )
+
+    async def everything_of_theirs(self) -> dict[str, list[str]]:
+        """All rows that are not the tenant's own, as text."""
+        found = {}
+        async with self.database.read() as connection:
+            for table in ("documents", "chunks", "embeddings", "jobs"):
+                rows = await connection.fetch(
+                    f"SELECT t::text FROM {table} t LEFT JOIN collections k "
+                    "ON k.id = t.collection_id WHERE k.name IS DISTINCT FROM $1 ORDER BY 1",
+                    OWN,
+                )
+                found[table] = [row[0] for row in rows]
+            for table in ("collections", "api_keys"):
+                rows = await connection.fetch(
+                    f"SELECT (to_jsonb(t) - 'last_used_at')::text FROM {table} t "
+                    "WHERE name <> $1 ORDER BY 1",
+                    OWN,
+                )
+                found[table] = [row[0] for row in rows]
+        return found
+
+
+async def _failed_job(connection: Connection, names: Target) -> int:
+    job_id: int = await connection.fetchval(
+        """
+        INSERT INTO jobs (kind, task, state, attempts, max_attempts, error_code, error_message,
+            collection_id, document_id, payload, result, tag, finished_at)
+        SELECT 'ingest', 'ingest', 'failed', 3, 3, $1, $2, id, $3, $4, $5, 1, now()
+        FROM collections WHERE name = $6 RETURNING id
+        """,
+        names.text("code"),
+        names.text("error"),
+        names.document_id,
+        {"title": names.text("title")},
+        {names.text("result"): 1},
+        names.collection,
+    )
+    return job_id
