@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from ragbase.sdk.asynchronous import AsyncClient
+from ragbase.sdk.batch import BatchDocument
 from ragbase.sdk.client import Client
 from ragbase.sdk.errors import ApiError, ConnectionFailedError, SdkError, TimedOutError
 from ragbase.sdk.options import (
@@ -30,6 +31,7 @@ __all__ = [
     "DEFAULT_URL",
     "ApiError",
     "AsyncClient",
+    "BatchDocument",
     "Client",
     "CollectionOptions",
     "ConnectionFailedError",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
+from ragbase.models.batch import BatchResult, DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.search import EmbedResponse, SearchResponse
+from ragbase.models.stats import StatsOut
 from ragbase.sdk import calls
+from ragbase.sdk.batch import BatchAnswer, BatchDocument, requests
 from ragbase.sdk.errors import ApiError
 from ragbase.sdk.options import (
     CollectionOptions,
@@ -25,7 +29,7 @@ from ragbase.sdk.options import (
     UploadOptions,
 )
 from ragbase.sdk.transport import DEFAULT_URL, PAGE, client_arguments, unreachable
-from ragbase.sdk.wire import Call, backoff, decode
+from ragbase.sdk.wire import Call, backoff, decode, error_of
 
 __all__ = ["AsyncClient"]
 
@@ -61,6 +65,10 @@ class AsyncClient:
         """Vectors of the server's embedding model, one a text."""
         return await self.send(calls.embed(inputs))
 
+    async def stats(self) -> StatsOut:
+        """How much is stored and under way: in all, and of each collection the key may read."""
+        return await self.send(calls.stats())
+
     async def health(self) -> Health:
         """State of each part of the server."""
         return await self.send(calls.health())
@@ -91,6 +99,23 @@ class AsyncClient:
         except httpx.HTTPError as error:
             raise unreachable(self._http.base_url, error) from error
 
+    @asynccontextmanager
+    async def stream(self, **arguments: Any) -> AsyncIterator[httpx.Response]:
+        """An answer to be read piece by piece; a 429 is waited out as in `send`."""
+        try:
+            for attempt in range(self._retries + 1):
+                async with self._http.stream(**arguments) as response:
+                    if response.is_success:
+                        yield response
+                        return
+                    await response.aread()
+                    error = error_of(response)
+                if error.status != 429 or attempt == self._retries:
+                    raise error
+                await asyncio.sleep(backoff(error, attempt))
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._http.aclose()
@@ -118,6 +143,42 @@ class AsyncDocuments:
     ) -> DocumentOut:
         """Store a document; with an ``external_id`` already known it is replaced."""
         return await self._client.send(calls.create_document(title, content, options))
+
+    async def batch(
+        self,
+        documents: Iterable[BatchDocument],
+        *,
+        include_content: bool = False,
+        respond_async: bool = False,
+    ) -> AsyncIterator[BatchResult]:
+        """Store many documents; gives one result each, in order, as they are stored.
+
+        See `ragbase.sdk.client.Documents.batch`.
+        """
+        for request in requests(documents):
+            arguments = request.arguments(
+                include_content=include_content, respond_async=respond_async
+            )
+            async with self._client.stream(**arguments) as response:
+                answer = BatchAnswer(request, response)
+                async for piece in response.aiter_bytes():
+                    for result in answer.read(piece):
+                        yield result
+            answer.end()
+
+    async def delete_many(
+        self, ids: Sequence[int], *, collection: str | None = None, dry_run: bool = False
+    ) -> DeleteOut:
+        """Remove documents by id; the answer names those that are not there."""
+        call = calls.delete_documents(ids=ids, collection=collection, dry_run=dry_run)
+        return await self._client.send(call)
+
+    async def delete_matching(
+        self, filter: Mapping[str, Any], *, collection: str | None = None, dry_run: bool = False
+    ) -> DeleteOut:
+        """Remove the documents of a collection that match; ``dry_run`` counts them only."""
+        call = calls.delete_documents(filter=filter, collection=collection, dry_run=dry_run)
+        return await self._client.send(call)
 
     async def upload(
         self, file: Path | bytes, name: str | None = None, **options: Unpack[UploadOptions]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
+from ragbase.models.batch import DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.search import EmbedResponse, SearchResponse
+from ragbase.models.stats import StatsOut
 from ragbase.sdk.form import FileForm
 from ragbase.sdk.options import (
     CollectionOptions,
@@ -27,6 +30,7 @@ __all__ = [
     "create_document",
     "delete_collection",
     "delete_document",
+    "delete_documents",
     "embed",
     "get_collection",
     "get_document",
@@ -37,6 +41,7 @@ __all__ = [
     "put_collection",
     "ready",
     "search",
+    "stats",
     "upload_document",
 ]
 
@@ -51,6 +56,8 @@ _DOCUMENT_DETAIL = TypeAdapter(DocumentDetail)
 _DOCUMENTS = TypeAdapter(list[DocumentOut])
 _COLLECTION = TypeAdapter(CollectionOut)
 _COLLECTIONS = TypeAdapter(list[CollectionOut])
+_DELETED = TypeAdapter(DeleteOut)
+_STATS = TypeAdapter(StatsOut)
 _EMBED = TypeAdapter(EmbedResponse)
 _HEALTH = TypeAdapter(Health)
 _MODELS = TypeAdapter(ModelsHealth)
@@ -98,6 +105,29 @@ def get_document(document_id: int) -> Call[DocumentDetail]:
 def delete_document(document_id: int) -> Call[None]:
     """`DELETE /v1/documents/{id}`."""
     return Call("DELETE", f"/v1/documents/{document_id}", None)
+
+
+def delete_documents(
+    *,
+    ids: Sequence[int] | None = None,
+    filter: Mapping[str, Any] | None = None,  # noqa: A002 - the API's word
+    collection: str | None,
+    dry_run: bool,
+) -> Call[DeleteOut]:
+    """`POST /v1/documents/delete`, by ``ids`` or by ``filter``."""
+    body: dict[str, Any] = {"dry_run": dry_run}
+    if ids is not None:
+        body["ids"] = list(ids)
+    if filter is not None:
+        body["filter"] = filter
+    if collection is not None:
+        body["collection"] = collection
+    return Call("POST", "/v1/documents/delete", _DELETED, body=body)
+
+
+def stats() -> Call[StatsOut]:
+    """`GET /v1/stats`."""
+    return Call("GET", "/v1/stats", _STATS)
 
 
 def list_collections() -> Call[list[CollectionOut]]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
+from ragbase.models.batch import BatchResult, DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.search import EmbedResponse, SearchResponse
+from ragbase.models.stats import StatsOut
 from ragbase.sdk import calls
+from ragbase.sdk.batch import BatchAnswer, BatchDocument, requests
 from ragbase.sdk.errors import ApiError
 from ragbase.sdk.options import (
     CollectionOptions,
@@ -25,7 +29,7 @@ from ragbase.sdk.options import (
     UploadOptions,
 )
 from ragbase.sdk.transport import DEFAULT_URL, PAGE, client_arguments, unreachable
-from ragbase.sdk.wire import Call, backoff, decode
+from ragbase.sdk.wire import Call, backoff, decode, error_of
 
 __all__ = ["Client"]
 
@@ -63,6 +67,10 @@ class Client:
         """Vectors of the server's embedding model, one a text."""
         return self.send(calls.embed(inputs))
 
+    def stats(self) -> StatsOut:
+        """How much is stored and under way: in all, and of each collection the key may read."""
+        return self.send(calls.stats())
+
     def health(self) -> Health:
         """State of each part of the server."""
         return self.send(calls.health())
@@ -93,6 +101,23 @@ class Client:
         except httpx.HTTPError as error:
             raise unreachable(self._http.base_url, error) from error
 
+    @contextmanager
+    def stream(self, **arguments: Any) -> Iterator[httpx.Response]:
+        """An answer to be read piece by piece; a 429 is waited out as in `send`."""
+        try:
+            for attempt in range(self._retries + 1):
+                with self._http.stream(**arguments) as response:
+                    if response.is_success:
+                        yield response
+                        return
+                    response.read()
+                    error = error_of(response)
+                if error.status != 429 or attempt == self._retries:
+                    raise error
+                time.sleep(backoff(error, attempt))
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -118,6 +143,44 @@ class Documents:
     def create(self, title: str, content: str, **options: Unpack[DocumentOptions]) -> DocumentOut:
         """Store a document; with an ``external_id`` already known it is replaced."""
         return self._client.send(calls.create_document(title, content, options))
+
+    def batch(
+        self,
+        documents: Iterable[BatchDocument],
+        *,
+        include_content: bool = False,
+        respond_async: bool = False,
+    ) -> Iterator[BatchResult]:
+        """Store many documents; gives one result each, in order, as they are stored.
+
+        ``documents`` may be endless: they are taken some hundreds at a time. A refused document is a
+        result with an ``error``. ``respond_async`` makes each a job. When the server goes away,
+        documents without a result may or may not be stored: give them an ``external_id`` and
+        send them again.
+        """
+        for request in requests(documents):
+            arguments = request.arguments(
+                include_content=include_content, respond_async=respond_async
+            )
+            with self._client.stream(**arguments) as response:
+                answer = BatchAnswer(request, response)
+                for piece in response.iter_bytes():
+                    yield from answer.read(piece)
+            answer.end()
+
+    def delete_many(
+        self, ids: Sequence[int], *, collection: str | None = None, dry_run: bool = False
+    ) -> DeleteOut:
+        """Remove documents by id; the answer names those that are not there."""
+        call = calls.delete_documents(ids=ids, collection=collection, dry_run=dry_run)
+        return self._client.send(call)
+
+    def delete_matching(
+        self, filter: Mapping[str, Any], *, collection: str | None = None, dry_run: bool = False
+    ) -> DeleteOut:
+        """Remove the documents of a collection that match; ``dry_run`` counts them only."""
+        call = calls.delete_documents(filter=filter, collection=collection, dry_run=dry_run)
+        return self._client.send(call)
 
     def upload(
         self, file: Path | bytes, name: str | None = None, **options: Unpack[UploadOptions]
