@@ -176,10 +176,10 @@ class Documents:
         return self._client.send(call)
 
     def delete_matching(
-        self, filter: Mapping[str, Any], *, collection: str | None = None, dry_run: bool = False
+        self, condition: Mapping[str, Any], *, collection: str | None = None, dry_run: bool = False
     ) -> DeleteOut:
-        """Remove the documents of a collection that match; ``dry_run`` counts them only."""
-        call = calls.delete_documents(filter=filter, collection=collection, dry_run=dry_run)
+        """Remove the documents of a collection that match a filter; ``dry_run`` counts them only."""
+        call = calls.delete_documents(filter=condition, collection=collection, dry_run=dry_run)
         return self._client.send(call)
 
     def upload(
