@@ -12,6 +12,7 @@ from ragbase.cli.bench import bench
 from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
 from ragbase.cli.ingest import ingest
+from ragbase.cli.jobs import jobs
 from ragbase.cli.migrate import migrate
 from ragbase.cli.restore import restore
 from ragbase.cli.search import search
@@ -69,6 +70,7 @@ app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=USE)(ingest)
 app.command(rich_help_panel=USE)(search)
+app.add_typer(jobs, rich_help_panel=USE)
 app.command(name="eval", rich_help_panel=PROVE)(evaluate)
 app.command(rich_help_panel=PROVE)(bench)
 

@@ -21,6 +21,7 @@ from ragbase.models.stats import StatsOut
 from ragbase.sdk import calls
 from ragbase.sdk.batch import BatchAnswer, BatchDocument, requests
 from ragbase.sdk.errors import ApiError
+from ragbase.sdk.jobs import AsyncJobs
 from ragbase.sdk.options import (
     CollectionOptions,
     DocumentOptions,
@@ -54,6 +55,7 @@ class AsyncClient:
         self._retries = retries
         self.documents = AsyncDocuments(self)
         self.collections = AsyncCollections(self)
+        self.jobs = AsyncJobs(self)
 
     async def search(
         self, query: str, *, mode: Mode = "hybrid", **options: Unpack[SearchOptions]

@@ -13,6 +13,7 @@ from ragbase.models.batch import DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
+from ragbase.models.jobs import Job, JobKind, JobState
 from ragbase.models.search import EmbedResponse, SearchResponse
 from ragbase.models.stats import StatsOut
 from ragbase.sdk.form import FileForm
@@ -26,6 +27,7 @@ from ragbase.sdk.options import (
 from ragbase.sdk.wire import Call
 
 __all__ = [
+    "cancel_job",
     "create_collection",
     "create_document",
     "delete_collection",
@@ -34,12 +36,16 @@ __all__ = [
     "embed",
     "get_collection",
     "get_document",
+    "get_job",
     "health",
     "health_models",
+    "ingest_later",
     "list_collections",
     "list_documents",
+    "list_jobs",
     "put_collection",
     "ready",
+    "retry_job",
     "search",
     "stats",
     "upload_document",
@@ -56,6 +62,8 @@ _DOCUMENT_DETAIL = TypeAdapter(DocumentDetail)
 _DOCUMENTS = TypeAdapter(list[DocumentOut])
 _COLLECTION = TypeAdapter(CollectionOut)
 _COLLECTIONS = TypeAdapter(list[CollectionOut])
+_JOB = TypeAdapter(Job)
+_JOBS = TypeAdapter(list[Job])
 _DELETED = TypeAdapter(DeleteOut)
 _STATS = TypeAdapter(StatsOut)
 _EMBED = TypeAdapter(EmbedResponse)
@@ -153,6 +161,42 @@ def get_collection(name: str) -> Call[CollectionOut]:
 def delete_collection(name: str) -> Call[None]:
     """`DELETE /v1/collections/{name}`, with all its documents."""
     return Call("DELETE", _collection(name), None)
+
+
+def ingest_later(title: str, content: str, options: DocumentOptions) -> Call[Job]:
+    """`POST /v1/documents` with `Prefer: respond-async`."""
+    body = {"title": title, "content": content, **options}
+    return Call("POST", "/v1/documents", _JOB, body=body, headers={"Prefer": "respond-async"})
+
+
+def list_jobs(
+    state: JobState | None,
+    kind: JobKind | None,
+    collection: str | None,
+    offset: int,
+    limit: int,
+) -> Call[list[Job]]:
+    """`GET /v1/jobs`; newest first."""
+    wanted = {"state": state, "kind": kind, "collection": collection}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    params: dict[str, str | int] = {"offset": offset, "limit": limit, **given}
+    return Call("GET", "/v1/jobs", _JOBS, params=params)
+
+
+def get_job(job_id: int, wait: int) -> Call[Job]:
+    """`GET /v1/jobs/{id}`, with `Prefer: wait=N`."""
+    headers = {"Prefer": f"wait={wait}"} if wait else None
+    return Call("GET", f"/v1/jobs/{job_id}", _JOB, headers=headers)
+
+
+def cancel_job(job_id: int) -> Call[Job]:
+    """`POST /v1/jobs/{id}/cancel`."""
+    return Call("POST", f"/v1/jobs/{job_id}/cancel", _JOB)
+
+
+def retry_job(job_id: int) -> Call[Job]:
+    """`POST /v1/jobs/{id}/retry`."""
+    return Call("POST", f"/v1/jobs/{job_id}/retry", _JOB)
 
 
 def embed(inputs: Sequence[str]) -> Call[EmbedResponse]:

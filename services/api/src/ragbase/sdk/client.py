@@ -21,6 +21,7 @@ from ragbase.models.stats import StatsOut
 from ragbase.sdk import calls
 from ragbase.sdk.batch import BatchAnswer, BatchDocument, requests
 from ragbase.sdk.errors import ApiError
+from ragbase.sdk.jobs import Jobs
 from ragbase.sdk.options import (
     CollectionOptions,
     DocumentOptions,
@@ -56,6 +57,7 @@ class Client:
         self._retries = retries
         self.documents = Documents(self)
         self.collections = Collections(self)
+        self.jobs = Jobs(self)
 
     def search(
         self, query: str, *, mode: Mode = "hybrid", **options: Unpack[SearchOptions]

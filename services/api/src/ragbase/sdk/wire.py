@@ -32,16 +32,17 @@ class Call(Generic[T]):
     body: Any = None
     params: Mapping[str, str | int] | None = None
     form: FileForm | None = None
+    headers: Mapping[str, str] | None = None
 
     @contextmanager
     def arguments(self) -> Iterator[dict[str, Any]]:
         """Arguments of an httpx request; what they hold open is closed at the end."""
         if self.form is not None:
             with self.form.arguments() as arguments:
-                yield {"params": self.params, **arguments}
+                yield {"params": self.params, "headers": self.headers, **arguments}
             return
         content = None if self.body is None else encode(self.body)
-        yield {"params": self.params, "content": content}
+        yield {"params": self.params, "headers": self.headers, "content": content}
 
 
 def encode(body: object) -> bytes:
