@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Final
@@ -86,14 +85,15 @@ def _delimiter(text: str) -> tuple[str, str]:
 
 
 def _fit(sample: str, delimiter: str) -> tuple[int, int]:
-    """How many rows agree on a number of columns above one, and that number.
+    """How many rows have as many columns as the first, if it has several; and how many it has.
 
     `csv.Sniffer` guesses by letter frequencies and is fooled by prose in the cells.
     """
     try:
-        rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
-        widths = Counter(len(row) for row in rows if len(row) > 1)
+        widths = [
+            len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+        ]
     except csv.Error:
         return 0, 0
-    width, agreeing = max(widths.items(), key=lambda item: item[1], default=(0, 0))
-    return agreeing, width
+    first = next((width for width in widths if width), 0)
+    return (widths.count(first), first) if first > 1 else (0, 0)

@@ -9,13 +9,13 @@ import zipfile
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from bs4 import BeautifulSoup
 from mammoth import convert_to_html
 from mammoth.images import img_element
 
 from ragbase.errors import UnsupportedMediaTypeError
 from ragbase.ingest.parse.characters import printable
 from ragbase.ingest.parse.from_html import read_html
+from ragbase.ingest.parse.html_tree import html_tree
 from ragbase.ingest.parse.kinds import TAKEN
 from ragbase.ingest.parse.parsed import FileFacts, ParsedFile, filled, unreadable
 from ragbase.ingest.parse.titles import sensible_title
@@ -47,7 +47,7 @@ def parse(data: bytes, facts: FileFacts) -> ParsedFile:  # noqa: ARG001 - one sh
         _check(package)
         title, metadata = _properties(package)
     html = _html(data)
-    return ParsedFile(title, read_html(BeautifulSoup(html, "html.parser")), metadata)
+    return ParsedFile(title, read_html(html_tree(html)), metadata)
 
 
 def _not_a_zip(data: bytes) -> Exception:

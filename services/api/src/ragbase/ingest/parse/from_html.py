@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from bs4 import BeautifulSoup, Tag
 from ragbase.ingest.parse.characters import printable
 from ragbase.ingest.parse.decode import decode
 from ragbase.ingest.parse.html_markdown import markdown_of
+from ragbase.ingest.parse.html_tree import html_tree
 from ragbase.ingest.parse.html_visible import keep_visible, main_part
 from ragbase.ingest.parse.parsed import FileFacts, FileWarning, ParsedFile, unreadable
 from ragbase.ingest.parse.titles import sensible_title
@@ -18,7 +18,6 @@ from ragbase.ingest.parse.titles import sensible_title
 __all__ = ["parse", "read_html"]
 
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w:.-]{1,40})", re.I)
-_ENTITY: Final = re.compile(r"&([A-Za-z][A-Za-z0-9]{0,40};)")
 _META: Final = {
     "author": "author",
     "description": "description",
@@ -39,7 +38,7 @@ def parse(data: bytes, facts: FileFacts) -> ParsedFile:
         text, guessed = decode(data, charset)
     except ValueError as error:
         raise unreadable(f"The file is no text: {error}.", "invalid_text") from error
-    soup = BeautifulSoup(_with_unknown_entities_escaped(text), "html.parser")
+    soup = html_tree(text)
     metadata = _metadata(soup)
     title = _title(soup)
     warnings = () if guessed is None else (FileWarning("encoding_guessed", guessed),)
@@ -49,12 +48,7 @@ def parse(data: bytes, facts: FileFacts) -> ParsedFile:
 def read_html(soup: BeautifulSoup) -> str:
     """The text that a reader sees, as Markdown."""
     keep_visible(soup)
-    return printable(markdown_of(main_part(soup)))
-
-
-def _with_unknown_entities_escaped(text: str) -> str:
-    """``&unknown;`` is text to a browser; the parser would drop its semicolon."""
-    return _ENTITY.sub(lambda m: m[0] if m[1] in html.entities.html5 else f"&amp;{m[1]}", text)
+    return printable(markdown_of(main_part(soup))).replace("\xa0", " ")
 
 
 def _title(soup: BeautifulSoup) -> str:

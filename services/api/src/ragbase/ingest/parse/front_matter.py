@@ -12,7 +12,7 @@ __all__ = ["front_matter"]
 _BLOCK: Final = re.compile(
     r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_MAX_CHARS: Final = 65_536
+_MAX_CHARS: Final = 16_384
 
 
 def front_matter(text: str) -> dict[str, Any]:
