@@ -14,7 +14,9 @@ from ragbase import __version__
 from ragbase.cli.app import app
 
 runner = CliRunner()
-COMMANDS = ["up", "serve", "migrate", "doctor", "ingest", "search", "eval", "bench", "settings"]
+COMMANDS = [
+    "up", "serve", "migrate", "doctor", "ingest", "search", "delete", "stats", "eval", "bench", "settings",
+]  # fmt: skip
 NOWHERE = "http://127.0.0.1:1"
 
 

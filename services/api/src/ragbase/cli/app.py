@@ -9,6 +9,7 @@ import typer
 from ragbase import __version__
 from ragbase.cli.backup import backup, backups
 from ragbase.cli.bench import bench
+from ragbase.cli.delete import delete
 from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
 from ragbase.cli.ingest import ingest
@@ -18,6 +19,7 @@ from ragbase.cli.restore import restore
 from ragbase.cli.search import search
 from ragbase.cli.serve import serve
 from ragbase.cli.settings import settings
+from ragbase.cli.stats import stats
 from ragbase.cli.up import up
 from ragbase.cli.worker import worker
 
@@ -70,6 +72,8 @@ app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=USE)(ingest)
 app.command(rich_help_panel=USE)(search)
+app.command(rich_help_panel=USE)(delete)
+app.command(rich_help_panel=USE)(stats)
 app.add_typer(jobs, rich_help_panel=USE)
 app.command(name="eval", rich_help_panel=PROVE)(evaluate)
 app.command(rich_help_panel=PROVE)(bench)
