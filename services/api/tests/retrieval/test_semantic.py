@@ -311,3 +311,4 @@ def test_the_cheaper_way_depends_on_share_and_depth() -> None:
     assert exact_limit(100_000, 200, 5) == 10_000
     assert exact_limit(0, 200, 20) == 0
     assert exact_limit(4_000, 200, 20) == 4_000  # a table this small is never worth the index
+    assert exact_limit(4_000, 20, 20, 200) == 4_000  # … nor for fewer rows: the width stays

@@ -37,14 +37,14 @@ SIZES_KEPT_S = 30.0
 SIZES_KEPT_MAX = 1024
 
 
-def exact_limit(total: int, depth: int, visit_cost: int) -> int:
+def exact_limit(total: int, depth: int, visit_cost: int, ef_search: int = 0) -> int:
     """Most matching rows for which an exact scan is the cheaper way.
 
     Among ``total`` rows of which m match, HNSW visits about depth · total / m elements to find
-    ``depth`` matching ones; the exact scan compares m rows. They break even at
-    m² = visit_cost · depth · total.
+    ``depth`` matching ones, and never fewer than its search width ``ef_search``; the exact scan
+    compares m rows. They break even at m² = visit_cost · depth · total, or m = visit_cost · width.
     """
-    return math.isqrt(visit_cost * depth * total)
+    return max(math.isqrt(visit_cost * depth * total), visit_cost * ef_search)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ class SemanticIndex:
         if not self._statements.indexed:
             return await self._exact(connection, vector, collections, filtered, depth)
         sizes = await self._known_sizes(connection, collections)
-        if sizes.matching <= exact_limit(sizes.total, depth, VISIT_COST):
+        if sizes.matching <= exact_limit(sizes.total, depth, VISIT_COST, self._ef_search):
             return await self._exact(connection, vector, collections, filtered, depth)
         if filtered is not None:
-            bound = exact_limit(sizes.total, depth, VISIT_COST_FILTERED)
+            bound = exact_limit(sizes.total, depth, VISIT_COST_FILTERED, self._ef_search)
             found = await self._exact_within(
                 connection, vector, collections, filtered, depth, bound
             )
