@@ -6,23 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragbase.models.documents import CollectionName, DocumentIn, DocumentOut
+from ragbase.models.documents import CollectionName, DocumentOut
 from ragbase.models.jobs import Job
 
 __all__ = [
     "BatchError",
-    "BatchIn",
     "BatchOut",
     "BatchResult",
     "DeleteIn",
     "DeleteOut",
 ]
-
-
-class BatchIn(BaseModel):
-    """Documents to ingest; a bare array of them is taken as well."""
-
-    documents: list[DocumentIn] = Field(description="At most `RAGBASE_MAX_BATCH`.")
 
 
 class BatchError(BaseModel):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from fastapi import APIRouter, Query, Request, Response
 
 from ragbase.errors import InvalidInputError, RagBaseError
-from ragbase.models.batch import BatchIn, BatchOut, BatchResult
+from ragbase.models.batch import BatchOut, BatchResult
 from ragbase.routes.auth import WRITE
 from ragbase.routes.deps import Batches
 from ragbase.routes.errors import ErrorBody, ValidationBody
@@ -23,12 +23,12 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"], dependencies=[WRITE])
 
+_DOCUMENTS = {"type": "array", "items": {"$ref": "#/components/schemas/DocumentIn"}}
+_OBJECT = {"type": "object", "required": ["documents"], "properties": {"documents": _DOCUMENTS}}
 _BODY = {
     "required": True,
     "content": {
-        "application/json": {
-            "schema": {"anyOf": [BatchIn.model_json_schema(), {"type": "array"}]},
-        },
+        "application/json": {"schema": {"anyOf": [_OBJECT, _DOCUMENTS]}},
         NDJSON: {"schema": {"type": "string", "description": "One document a line."}},
     },
 }
