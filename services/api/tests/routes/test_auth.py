@@ -315,6 +315,14 @@ async def test_models_are_named_only_to_a_key(guarded: httpx.AsyncClient) -> Non
     assert told["embedding"]["dimensions"] == 384
 
 
+async def test_the_page_asks_for_a_key_and_keeps_it_out_of_urls(guarded: httpx.AsyncClient) -> None:
+    page = (await guarded.get("/")).text
+    assert 'id="key" type="password"' in page
+    assert "sessionStorage" in page
+    assert "localStorage" not in page
+    assert "location.search" not in page
+
+
 async def test_metrics_need_a_key_that_is_not_bound(guarded: httpx.AsyncClient) -> None:
     assert (await guarded.get("/metrics")).status_code == 401
     assert (await guarded.get("/metrics", headers=bearer(PROBE))).status_code == 200

@@ -61,10 +61,30 @@ def test_search_sends_what_was_given_and_nothing_else() -> None:
     assert seen[0].headers["Authorization"] == "Bearer rb_1_x"
 
 
-def test_without_a_key_no_authorization_is_sent() -> None:
-    handler, seen = answering(httpx.Response(200, json=ANSWER))
+def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAGBASE_API_KEY", raising=False)
+    handler, seen = answering(*[httpx.Response(200, json=ANSWER)] * 2)
     client(handler).search("tides")
-    assert "Authorization" not in seen[0].headers
+    monkeypatch.setenv("RAGBASE_API_KEY", "rb_env_x")
+    client(handler, api_key="").search("tides")
+    assert all("Authorization" not in request.headers for request in seen)
+
+
+def test_the_environments_key_is_sent_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGBASE_API_KEY", "rb_env_x")
+    handler, seen = answering(*[httpx.Response(200, json=ANSWER)] * 2)
+    client(handler).search("tides")
+    client(handler, api_key="rb_given_x").search("tides")
+    assert [request.headers["Authorization"] for request in seen] == [
+        "Bearer rb_env_x",
+        "Bearer rb_given_x",
+    ]
+
+
+@pytest.mark.parametrize("key", ["a\nb", "rb_ü_x"])
+def test_what_no_header_can_hold_is_no_key(key: str) -> None:
+    with pytest.raises(ConnectionFailedError, match="API key"):
+        client(answering()[0], api_key=key)
 
 
 def test_names_of_collections_are_quoted_in_paths() -> None:

@@ -14,6 +14,7 @@ from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
 from ragbase.cli.ingest import ingest
 from ragbase.cli.jobs import jobs
+from ragbase.cli.keys import keys
 from ragbase.cli.migrate import migrate
 from ragbase.cli.restore import restore
 from ragbase.cli.search import search
@@ -68,6 +69,7 @@ app.command(rich_help_panel=RUN)(migrate)
 app.command(rich_help_panel=RUN)(backup)
 app.command(rich_help_panel=RUN)(backups)
 app.command(rich_help_panel=RUN)(restore)
+app.add_typer(keys, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=USE)(ingest)

@@ -100,10 +100,15 @@ def _said_and_hint(message: str) -> tuple[str, str]:
 
 
 def _api_hint(status: int, code: str, request_id: str | None) -> str:
+    if code == "missing_key":
+        return (
+            "Give a key by RAGBASE_API_KEY or --api-key-file; `ragbase keys create` makes one on "
+            "the server's DATABASE_URL."
+        )
     if status == 401:
-        return "Give a key with --api-key or RAGBASE_API_KEY."
+        return "Look at RAGBASE_API_KEY or --api-key-file; `ragbase keys list` shows which hold."
     if status == 403:
-        return "This key may not do that; use one with the right scope."
+        return "Use a key with that scope; `ragbase keys list` shows what each may do."
     if code == "collection_not_found":
         return "`ragbase ingest PATH --collection NAME --create` makes one."
     if status >= 500 and request_id:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,10 +25,30 @@ Url = Annotated[
         show_default=True,
     ),
 ]
+
+
+def _api_key(file: str | None) -> str | None:
+    """The key in ``file``, else that of RAGBASE_API_KEY; a key as argument would show in `ps`."""
+    if file is None:
+        return os.environ.get("RAGBASE_API_KEY") or None
+    try:
+        key = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or "it is no text"
+        raise typer.BadParameter(f"cannot read {file}: {reason}") from None
+    if not key:
+        raise typer.BadParameter(f"{file} is empty")
+    return key
+
+
 ApiKey = Annotated[
     str | None,
     typer.Option(
-        "--api-key", envvar="RAGBASE_API_KEY", help="API key, where the server wants one."
+        "--api-key-file",
+        metavar="FILE",
+        envvar="RAGBASE_API_KEY_FILE",
+        callback=_api_key,
+        help="File that holds the API key, where the server wants one; else RAGBASE_API_KEY.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]

@@ -40,8 +40,9 @@ T = TypeVar("T")
 class Client:
     """RagBase over HTTP, blocking. Keeps connections open; use it as a context manager.
 
-    ``timeout`` is in seconds per call. A 429 is tried again up to ``retries`` times after the
-    wait that the server asks for. Raises `ApiError` and `ConnectionFailedError`.
+    ``api_key`` left out: that of RAGBASE_API_KEY. ``timeout`` is in seconds per call. A 429 is
+    tried again up to ``retries`` times after the wait that the server asks for. Raises `ApiError`
+    and `ConnectionFailedError`.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import httpx
@@ -20,14 +21,21 @@ CONNECTIONS_MAX = 256
 
 
 def client_arguments(url: str, api_key: str | None, timeout: float) -> dict[str, Any]:
-    """Arguments of `httpx.Client` and `httpx.AsyncClient`. Raises `ConnectionFailedError`."""
+    """Arguments of `httpx.Client` and `httpx.AsyncClient`. Raises `ConnectionFailedError`.
+
+    ``api_key`` None: that of RAGBASE_API_KEY; an empty one: none.
+    """
     base_url = _base_url(url)
+    if api_key is None:
+        api_key = os.environ.get("RAGBASE_API_KEY")
     headers = {
         "User-Agent": f"ragbase-sdk/{__version__}",
         "Accept": "application/json",
         "Content-Type": "application/json",
     }
     if api_key:
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ConnectionFailedError("the API key holds characters that no key has")
         headers["Authorization"] = f"Bearer {api_key}"
     return {
         "base_url": base_url,
