@@ -8,7 +8,8 @@ random, gets SIGKILL after a random while (Postgres: the postmaster or one backe
 again. At the end the queue must drain by itself, and then:
 
 - every accepted document is there: the last accepted version of an ``external_id`` (or one whose
-  call broke later), and each accepted document without one exactly once;
+  call broke later), whether it was answered at once or queued, and each accepted document without
+  one exactly once;
 - a call that broke left one document or none, never two;
 - no document is half: its chunks are numbered without gaps, reach its end, and each has a vector;
 - the keyword index equals one derived afresh; no job failed, none is left over.
@@ -168,8 +169,6 @@ async def _post_version(
         "external_id": external_id,
         "metadata": {"version": version},
     }
-    # Versions of one id are sent one after the other, but a queued one may overtake: so a job is
-    # waited for before the next is sent.
     accepted = await _send(client, body, headers, ledger)
     if accepted:
         ledger.accepted[external_id] = version
@@ -301,6 +300,7 @@ async def audit(dsn: str, ledger: Ledger) -> dict[str, int]:
     faults["duplicates"] = sum(count > 1 for count in titles.values()) + (
         len(identified) - len(set(identified))
     )
+    faults["older versions left"] = versions_behind(versions, ledger)
     faults["never sent"] = len(set(titles) - ledger.once - ledger.broken)
     return faults
 

@@ -126,8 +126,10 @@ class IngestService:
         tell(run, "store")
         with observe_ingest_stage("store"):
             async with self._database.transaction() as connection:
-                result = await self._store(connection, draft, chunks, vectors, dedupe=body.dedupe)
-                result = replace(result, warnings=warnings)
+                result = await self._store(
+                    connection, draft, chunks, vectors, run, dedupe=body.dedupe
+                )
+                result = replace(result, warnings=(*warnings, *result.warnings))
                 await end(connection, run, result)
                 return result
 
@@ -188,9 +190,11 @@ class IngestService:
             return old, await _equal(connection, draft, old, dedupe=dedupe)
 
     async def _kept(self, result: IngestOutcome, run: JobRun | None) -> IngestOutcome:
-        if run is not None:
-            async with self._database.transaction() as connection:
-                await end(connection, run, result)
+        if run is None and result.document.external_id is None:
+            return result
+        async with self._database.transaction() as connection:
+            await store.accept_again(connection, result.document.id, _job_id(run))
+            await end(connection, run, result)
         return result
 
     async def _chunks(
@@ -225,6 +229,7 @@ class IngestService:
         draft: DocumentDraft,
         chunks: list[ChunkDraft],
         vectors: Vectors,
+        run: JobRun | None,
         *,
         dedupe: bool,
     ) -> IngestOutcome:
@@ -237,19 +242,34 @@ class IngestService:
         kept = await _equal(connection, draft, old, dedupe=dedupe)
         if kept is not None:
             return kept
-        if old is not None:
-            document = await store.replace_document(
-                connection, old.id, draft, chunks, vectors, model_id
+        job_id = _job_id(run)
+        if old is None:
+            document = await store.insert_document(
+                connection, draft, chunks, vectors, model_id, job_id
             )
-            return IngestOutcome(document, "replaced")
-        document = await store.insert_document(connection, draft, chunks, vectors, model_id)
-        return IngestOutcome(document, "created")
+            return IngestOutcome(document, "created")
+        if job_id is not None and await store.is_superseded(connection, old.id, job_id):
+            return IngestOutcome(old, "unchanged", (_SUPERSEDED,))
+        document = await store.replace_document(
+            connection, old.id, draft, chunks, vectors, model_id, job_id
+        )
+        return IngestOutcome(document, "replaced")
 
 
 _NO_CHUNKS = IngestWarning(
     code="no_chunks",
     message="The document holds nothing to search (only markup, comments or front matter).",
 )
+
+
+_SUPERSEDED = IngestWarning(
+    code="superseded",
+    message="A version that was posted later is stored already, and stays.",
+)
+
+
+def _job_id(run: JobRun | None) -> int | None:
+    return None if run is None else run.job.id
 
 
 async def _by_external_id(connection: store.Connection, draft: DocumentDraft) -> Document | None:

@@ -21,6 +21,7 @@ from ragbase.storage.pool import Connection
 __all__ = [
     "MAX_ID",
     "Connection",
+    "accept_again",
     "delete_document",
     "delete_documents",
     "document_not_found",
@@ -28,6 +29,7 @@ __all__ = [
     "find_by_external_id",
     "get_document",
     "insert_document",
+    "is_superseded",
     "list_chunks",
     "list_documents",
     "load_chunks",
@@ -73,8 +75,11 @@ async def insert_document(
     chunks: Sequence[ChunkDraft],
     vectors: Vectors | None,
     model_id: int | None,
+    job_id: int | None = None,
 ) -> Document:
     """Store a new document with its chunks and their vectors (row i for chunk i).
+
+    It was accepted when the job ``job_id`` was, else now.
 
     Raises `NotFoundError` when the collection is gone, `asyncpg.UniqueViolationError` when the
     external id is taken (hold `lock_external_id` and look first).
@@ -82,8 +87,13 @@ async def insert_document(
     try:
         row = await connection.fetchrow(
             """
-            INSERT INTO documents (collection_id, external_id, title, content, metadata, content_hash)
-            VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO documents (
+                collection_id, external_id, title, content, metadata, content_hash, accepted_at
+            )
+            VALUES (
+                $1, $2, $3, $4, $5, $6,
+                coalesce((SELECT created_at FROM jobs WHERE id = $7::bigint), now())
+            )
             RETURNING id, created_at, updated_at, (SELECT name FROM collections WHERE id = $1)
             """,
             draft.collection_id,
@@ -92,6 +102,7 @@ async def insert_document(
             draft.content,
             dict(draft.metadata),
             draft.content_hash or None,
+            job_id,
         )
     except asyncpg.ForeignKeyViolationError as error:
         raise NotFoundError("The collection is gone.", code="collection_not_found") from error
@@ -107,15 +118,20 @@ async def replace_document(
     chunks: Sequence[ChunkDraft],
     vectors: Vectors | None,
     model_id: int | None,
+    job_id: int | None = None,
 ) -> Document:
     """Put another version in a document's place; id and ``created_at`` stay, chunks are new.
+
+    It was accepted when the job ``job_id`` was, else now.
 
     Raises `NotFoundError` when the document is gone.
     """
     row = await connection.fetchrow(
         """
         UPDATE documents
-        SET external_id = $2, title = $3, content = $4, metadata = $5, content_hash = $6
+        SET external_id = $2, title = $3, content = $4, metadata = $5, content_hash = $6,
+            accepted_at = coalesce((SELECT created_at FROM jobs WHERE id = $8::bigint), now()),
+            updated_at = now()
         WHERE id = $1 AND collection_id = $7
         RETURNING id, created_at, updated_at, (SELECT name FROM collections WHERE id = $7)
         """,
@@ -126,12 +142,44 @@ async def replace_document(
         dict(draft.metadata),
         draft.content_hash or None,
         draft.collection_id,
+        job_id,
     )
     if row is None:
         raise document_not_found()
     await connection.execute("DELETE FROM chunks WHERE document_id = $1", document_id)
     await _insert_parts(connection, document_id, draft, chunks, vectors, model_id)
     return _stored(draft, row, len(chunks))
+
+
+async def is_superseded(connection: Connection, document_id: int, job_id: int) -> bool:
+    """Whether the stored version was accepted after the job that is to replace it."""
+    return bool(
+        await connection.fetchval(
+            "SELECT d.accepted_at > j.created_at FROM documents d, jobs j "
+            "WHERE d.id = $1 AND j.id = $2",
+            document_id,
+            job_id,
+        )
+    )
+
+
+async def accept_again(connection: Connection, document_id: int, job_id: int | None) -> None:
+    """Note that the stored version was asked for again, where older versions may be queued."""
+    await connection.execute(
+        """
+        UPDATE documents d
+        SET accepted_at = greatest(
+            accepted_at, coalesce((SELECT created_at FROM jobs WHERE id = $2::bigint), now())
+        )
+        WHERE d.id = $1 AND EXISTS (
+            SELECT FROM jobs q
+            WHERE q.collection_id = d.collection_id AND q.state IN ('queued', 'running')
+                AND q.id IS DISTINCT FROM $2
+        )
+        """,
+        document_id,
+        job_id,
+    )
 
 
 async def update_metadata(
