@@ -41,13 +41,11 @@ check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy services/api/src services/inference/src
 	$(BIN)/lint-imports
-	@$(BIN)/ragbase settings --markdown | diff -q - docs/settings.md && $(BIN)/ragbase settings --env | diff -q - .env.example \
-		|| { echo "Stale: run make docs" >&2; exit 1; }
+	@$(BIN)/ragbase reference --check
 
 .PHONY: docs
 docs: $(VENV)/.run ## Write the generated pages again
-	$(BIN)/ragbase settings --markdown > docs/settings.md
-	$(BIN)/ragbase settings --env > .env.example
+	$(BIN)/ragbase reference --write
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## Format the code and mend what can be mended

@@ -16,6 +16,7 @@ from ragbase.cli.ingest import ingest
 from ragbase.cli.jobs import jobs
 from ragbase.cli.keys import keys
 from ragbase.cli.migrate import migrate
+from ragbase.cli.reference import reference
 from ragbase.cli.restore import restore
 from ragbase.cli.search import search
 from ragbase.cli.serve import serve
@@ -72,6 +73,7 @@ app.command(rich_help_panel=RUN)(restore)
 app.add_typer(keys, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
+app.command(rich_help_panel=RUN)(reference)
 app.command(rich_help_panel=USE)(ingest)
 app.command(rich_help_panel=USE)(search)
 app.command(rich_help_panel=USE)(delete)

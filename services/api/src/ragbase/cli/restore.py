@@ -37,7 +37,7 @@ def restore(
     """Restore a backup, or the newest one in FOLDER, into an empty database.
 
     The backup's files are checked first; then all of it is loaded in one transaction, compared
-    with the manifest row by row, and brought to the schema of this version. Whatever fails leaves
+    with the manifest table by table, and brought to the schema of this version. Whatever fails leaves
     the database empty. One that holds anything is refused; the tables of a RagBase that nothing
     was ever stored in do not count. Stop the API and the workers first.
 
