@@ -17,6 +17,8 @@ __all__ = ["Encoded", "TextTokenizer"]
 
 _SLICE_CHARS = 10_000
 """A tokenizer slows down on long texts (1 MB whole: 1.1 s; in slices, in parallel: 0.4 s)."""
+_SLICES_AT_ONCE = 32
+"""An encoding holds 130 bytes a token: of 5 million characters at once 340 MB, of these 20."""
 _SLICE_POINT = re.compile(r"(?<=\S) (?=\S)")
 """One lone space: no tokenizer joins what stands before it with what follows, and the slice that
 begins with it is tokenised as it would be in place. (Of other white space some is dropped by
@@ -85,10 +87,12 @@ class TextTokenizer:
         """Shape (n, 2): start and end code points of each token, without special tokens."""
         pieces = self._slices_of(text)
         start, parts = 0, []
-        batch = self._inner.encode_batch(pieces, add_special_tokens=False)
-        for piece, encoding in zip(pieces, batch, strict=True):
-            parts.append(_offsets(encoding, leading_space=start > 0) + start)
-            start += len(piece)
+        for first in range(0, len(pieces), _SLICES_AT_ONCE):
+            group = pieces[first : first + _SLICES_AT_ONCE]
+            batch = self._inner.encode_batch(group, add_special_tokens=False)
+            for piece, encoding in zip(group, batch, strict=True):
+                parts.append(_offsets(encoding, leading_space=start > 0) + start)
+                start += len(piece)
         return np.concatenate(parts)
 
     def encode(self, texts: Sequence[str], limit: int) -> list[Encoded]:

@@ -1,7 +1,7 @@
 """CSV: each row as a block of ``header: value`` lines.
 
-A row in a table of its own lines is a string of values whose names stand far above; with the names
-beside them the row can be found by "what", not only by "how much". ``docs/adr`` has the figures.
+A chunk with rows of a table does not show the table's header; whoever gets such a row cannot tell what
+its values are. With the names beside them it can, and is found as well. ``docs/adr`` has the figures.
 """
 
 from __future__ import annotations
