@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Self
 
+from ragbase.clients.permits import Permits
 from ragbase.errors import ConflictError
 from ragbase.ingest.chunks import make_chunks
 from ragbase.models.access import FULL_ACCESS, Access
@@ -32,6 +34,7 @@ from ragbase.text.analyse import analyser
 __all__ = ["IngestLimits", "IngestOutcome", "IngestService"]
 
 _PATCH_ATTEMPTS = 5
+_LARGE_CHARS = 100_000
 
 
 class IngestService:
@@ -62,6 +65,7 @@ class IngestService:
         self._limits = limits
         self._vectors = PassageVectors(database, embedding)
         self._splitting = asyncio.Semaphore(limits.parallel_splits)
+        self._large = Permits(2 * limits.text_chars)
         self._visible = access.visible()
 
     def seen_by(self, access: Access) -> Self:
@@ -120,18 +124,19 @@ class IngestService:
         old, kept = await self._look_up(draft, dedupe=body.dedupe)
         if kept is not None:
             return await self._kept(replace(kept, warnings=warnings), run)
-        chunks = await self._chunks(draft, collection, run)
-        vectors = await self._embedded(chunks, None if old is None else old.id, run)
-        warnings = warnings if chunks else (*warnings, _NO_CHUNKS)
-        tell(run, "store")
-        with observe_ingest_stage("store"):
-            async with self._database.transaction() as connection:
-                result = await self._store(
-                    connection, draft, chunks, vectors, run, dedupe=body.dedupe
-                )
-                result = replace(result, warnings=(*warnings, *result.warnings))
-                await end(connection, run, result)
-                return result
+        async with self._room(draft):
+            chunks = await self._chunks(draft, collection, run)
+            vectors = await self._embedded(chunks, None if old is None else old.id, run)
+            warnings = warnings if chunks else (*warnings, _NO_CHUNKS)
+            tell(run, "store")
+            with observe_ingest_stage("store"):
+                async with self._database.transaction() as connection:
+                    result = await self._store(
+                        connection, draft, chunks, vectors, run, dedupe=body.dedupe
+                    )
+                    result = replace(result, warnings=(*warnings, *result.warnings))
+                    await end(connection, run, result)
+                    return result
 
     async def _try_patch(
         self, document_id: int, change: DocumentPatch, run: JobRun | None
@@ -160,6 +165,14 @@ class IngestService:
             return document
 
     # Steps
+
+    def _room(self, draft: DocumentDraft) -> AbstractAsyncContextManager[None]:
+        """Large documents wait for one another, and for nothing else.
+
+        Until it is stored a document holds some 90 bytes a character.
+        """
+        size = len(draft.content)
+        return self._large.take(size) if size >= _LARGE_CHARS else nullcontext()
 
     async def _read(self, document_id: int) -> Document:
         async with self._database.read() as connection:
