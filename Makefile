@@ -36,12 +36,17 @@ test: $(VENV)/.dev ## Run the tests
 	$(BIN)/pytest
 
 .PHONY: check
-check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files
+check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy services/api/src services/inference/src
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
+	@$(BIN)/python -m tools.secret_scan
+
+.PHONY: audit
+audit: $(VENV)/.dev ## Ask advisory services about every locked package
+	@$(BIN)/python -m tools.audit
 
 .PHONY: docs
 docs: $(VENV)/.run ## Write the generated pages again

@@ -1,0 +1,1 @@
+"""What `make check` and `make audit` run that no ready-made command does."""
