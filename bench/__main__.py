@@ -17,6 +17,9 @@ RUNS = (
     *(("bench.semantic", "--chunks", size, *OUT) for size in SIZES),
     ("bench.latency", "--chunks", *SIZES, *OUT),
     ("bench.ingest", *OUT),
+    ("bench.parse", *OUT),
+    ("bench.upload", *OUT),
+    ("bench.csv_rows", *OUT),
 )
 
 

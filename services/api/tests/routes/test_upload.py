@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import httpx
+import psutil
 import pytest
+
+from ragbase.ingest.parse.launch import ForkServer
 
 from ..sample_files import CORE, docx, pdf, word_body
 from .conftest import OpenApp
@@ -217,7 +221,7 @@ async def test_parts_and_their_heads_are_bounded(api: httpx.AsyncClient) -> None
 
 async def test_a_file_over_the_limit_is_413_announced_or_not(open_app: OpenApp) -> None:
     _, api = await open_app(max_upload_bytes=100_000, max_body_bytes=2048, max_metadata_bytes=200)
-    fits = await post(api, "a.txt", b"word " * 18_000)
+    fits = await post(api, "a.txt", b"word " * 1000)
     assert fits.status_code == 201, fits.text  # the bound of JSON bodies does not hold here
     over = await post(api, "a.txt", b"x" * 100_001)
     assert (over.status_code, over.json()["code"]) == (413, "file_too_large")
@@ -260,3 +264,43 @@ async def test_a_job_reads_the_file_later(open_app: OpenApp) -> None:
     assert (scan.json()["state"], scan.json()["error"]["code"]) == ("failed", "no_text")
     refused = await post(api, "a.png", b"\x89PNG\r\n\x1a\n", {"prefer": "respond-async"})
     assert refused.status_code == 415  # known at once, so no job
+
+
+async def test_when_the_caller_goes_away_the_file_is_read_no_further(open_app: OpenApp) -> None:
+    app, api = await open_app()
+    cells = b"<table>" + (b"<tr>" + b"<td>c" * 10) * 50_000
+    request = api.build_request("POST", "/v1/documents/upload", files=part("a.html", cells))
+    body = [{"type": "http.request", "body": await request.aread()}]
+    server = app.state.services.uploads._parser._processes
+    going = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if body:
+            return body.pop()
+        await going.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_: Any) -> None:
+        return
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/documents/upload",
+        "query_string": b"",
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+    }
+    call = asyncio.create_task(app(scope, receive, send))
+    async with asyncio.timeout(20):
+        while not reading(server):  # noqa: ASYNC110 - another process sets no event here
+            await asyncio.sleep(0.01)
+        going.set()
+        await call
+        while reading(server):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert (await api.get("/v1/documents")).json() == []
+
+
+def reading(server: ForkServer) -> list[psutil.Process]:
+    """The processes that read files."""
+    return psutil.Process(server.process_id).children() if server.process_id else []

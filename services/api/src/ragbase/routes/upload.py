@@ -17,6 +17,7 @@ from ragbase.models.documents import DocumentOut
 from ragbase.models.uploads import UploadFields
 from ragbase.routes.auth import WRITE
 from ragbase.routes.deps import Documents, Jobs, Uploads
+from ragbase.routes.errors import ErrorBody
 from ragbase.routes.later import ACCEPTED, document_or_job
 from ragbase.routes.openapi import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNSUPPORTED
 from ragbase.routes.prefer import Preferences
@@ -28,6 +29,12 @@ __all__ = ["FIELDS_MAX", "PATH", "router"]
 PATH = "/v1/documents/upload"
 FIELDS_MAX = 16
 _NAME_MAX = 255
+_BAD_FORM: dict[int | str, dict[str, Any]] = {
+    400: {
+        "model": ErrorBody,
+        "description": "No form that can be read, or more parts than are taken.",
+    }
+}
 _GONE = 499
 """Of the log only: nobody is there to read it."""
 
@@ -64,6 +71,7 @@ router = APIRouter(prefix="/v1/documents", tags=["documents"])
     responses={
         200: {"model": DocumentOut, "description": "Replaced, or nothing to do."},
         **ACCEPTED,
+        **_BAD_FORM,
         **NOT_FOUND,
         **TOO_LARGE,
         **UNSUPPORTED,
