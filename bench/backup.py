@@ -7,6 +7,9 @@ queries are asked again of an API on that. Answers are compared byte for byte bu
 they took. With ``--chunks`` a database of resampled chunks (`bench.corpus`) is backed up and restored
 too: size and seconds only.
 
+Bytes are `pg_total_relation_size` of each table of the judged set before the backup: rows, indexes, and long
+texts that are kept apart.
+
 Usage: python -m bench.backup [--set cranfield] [--chunks 10000 100000] [--out bench/results]
 """
 
@@ -23,6 +26,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 
 from bench.corpus import evaldata
@@ -103,6 +107,7 @@ async def judged(folder: Path, state: Path, embedder: Embedder) -> dict[str, Any
     with EmbeddedPostgres(home / "postgres") as server:
         await migrate(server.dsn, dialect="native")
         before = await with_api(server.dsn, embedder, ingest_and_ask)
+        disk = await bytes_a_chunk(server.dsn)
     taken = await asyncio.to_thread(run_ragbase, "backup", str(shelf), "--home", str(home))
     shutil.rmtree(home)
     given = await asyncio.to_thread(run_ragbase, "restore", str(shelf), "--home", str(home))
@@ -114,8 +119,25 @@ async def judged(folder: Path, state: Path, embedder: Embedder) -> dict[str, Any
         "queries": len(dataset.queries),
         "answers": len(before),
         "identical": sum(one == other for one, other in zip(before, after, strict=True)),
+        "disk": disk,
         **figures(taken, given),
     }
+
+
+async def bytes_a_chunk(dsn: str) -> dict[str, float]:
+    """Size of each of our large tables, divided by the chunks; and words a chunk."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute("VACUUM ANALYZE")
+        row = await connection.fetchrow("SELECT count(*), avg(token_count) FROM chunks")
+        assert row is not None
+        sizes = {
+            table: await connection.fetchval(f"SELECT pg_total_relation_size('{table}')")
+            for table in ("documents", "chunks", "embeddings", "postings")
+        }
+    finally:
+        await connection.close()
+    return {table: size / row[0] for table, size in sizes.items()} | {"words": float(row[1])}
 
 
 async def resampled(chunks: int, folder: Path, state: Path, embedder: Embedder) -> dict[str, Any]:
@@ -174,6 +196,10 @@ def as_text(report: dict[str, Any]) -> str:
         f"| {row['backup seconds']:.1f} s | {row['restore seconds']:.1f} s |"
         for row in [found, *report["resampled"]]
     ]
+    disk = found["disk"]
+    words = disk["words"]
+    tables = ", ".join(f"{name} {size:,.0f}" for name, size in disk.items() if name != "words")
+    lines += ["", f"Bytes a chunk of {words:.0f} words on disk, indexes included: {tables}."]
     load = ", ".join(f"{each:.1f}" for each in report["load"])
     return "\n".join([*lines, "", f"Load of the machine at the end: {load}."])
 
