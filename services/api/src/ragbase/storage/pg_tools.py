@@ -20,6 +20,7 @@ __all__ = ["PgTools", "Said", "check_end", "find_tools", "no_line", "run_tool", 
 _LINE_BYTES = 16 * 1024 * 1024
 _GRACE_S = 5.0
 _ERROR = re.compile(r"\b(?:error|ERROR|FATAL|PANIC):")
+_NO_EXTENSION = re.compile(r'permission denied to create extension "(\w+)"')
 _NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
@@ -168,6 +169,11 @@ def check_end(program: str, code: int, error: str) -> None:
         raise BackupError(
             f"{name} ran out of room ({error or 'file too large'}). "
             "Make room, or choose another folder."
+        )
+    if extension := _NO_EXTENSION.search(error):
+        raise BackupError(
+            f"The database role may not set up the extension {extension[1]}. Ask an administrator "
+            f"to run `CREATE EXTENSION {extension[1]};` in this database, then restore again."
         )
     if "canceling statement due to" in error:  # pg_dump waits no longer for a lock
         raise BackupError(

@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import signal
+import uuid
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -370,6 +372,32 @@ async def test_a_missing_extension_is_named(
     with pytest.raises(ConfigurationError, match="extension pg_search"):
         await give(entry.path, target)
     assert await is_empty(target, rows_of)
+
+
+async def test_a_role_that_may_not_set_up_the_extension(
+    stored: Any, target: str, take: Any, give: Any, rows_of: Any
+) -> None:
+    """pgvector may be marked as trusted or not; where an administrator made it, any role will do."""
+    entry = await take()
+    role = f"app_{uuid.uuid4().hex[:8]}"
+    database = urlsplit(target).path.removeprefix("/")
+    await rows_of(target, f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    await rows_of(target, f"ALTER DATABASE {database} OWNER TO {role}")
+    parts = urlsplit(target)
+    own = parts._replace(netloc=f"{role}:x@{parts.netloc.rpartition('@')[2]}").geturl()
+    trusted = "SELECT trusted FROM pg_available_extension_versions WHERE name = 'vector' LIMIT 1"
+    try:
+        if await rows_of(target, trusted) == [(False,)]:
+            with pytest.raises(
+                BackupError, match=r"administrator to run `CREATE EXTENSION vector;`"
+            ):
+                await give(entry.path, own)
+            await rows_of(target, "CREATE EXTENSION vector")
+        assert (await give(entry.path, own)).verified
+    finally:
+        await rows_of(target, f"REASSIGN OWNED BY {role} TO CURRENT_USER")
+        await rows_of(target, f"DROP OWNED BY {role}")
+        await rows_of(target, f"DROP ROLE {role}")
 
 
 async def test_a_migration_that_fails_says_that_the_rows_are_in(
