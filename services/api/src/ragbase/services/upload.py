@@ -94,7 +94,8 @@ class UploadService:
 
         Raises what `FileParser.parse` and `IngestService.create` raise.
         """
-        await self._check(upload)
+        if run is None:
+            await self._check(upload)
         tell(run, "parse")
         with counted(run), observe_ingest_stage("parse"):
             kind, parsed = await self._parser.parse(

@@ -111,7 +111,7 @@ def count_ingested(outcome: str) -> None:
 
 @contextmanager
 def observe_ingest_stage(stage: str) -> Iterator[None]:
-    """Time one ingest stage (split, context, embed, store)."""
+    """Time one ingest stage (parse, split, context, embed, store)."""
     started = perf_counter()
     try:
         yield

@@ -48,3 +48,15 @@ def test_pictures_leave_no_data_behind() -> None:
     body = word_body("before", "after").replace("</w:p>", f"{picture}</w:p>", 1)
     parts = {"word/_rels/document.xml.rels": relations, "word/media/p.png": b"\x89PNG" * 1000}
     assert parse(docx(body, parts), FACTS).content == "beforeA lamp\n\nafter"
+
+
+def test_notes_follow_the_text() -> None:
+    note = (
+        '<w:footnotes xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
+        '<w:footnote w:id="1"><w:p><w:r><w:t>At low water.</w:t></w:r></w:p></w:footnote>'
+        "</w:footnotes>"
+    )
+    reference = '<w:r><w:footnoteReference w:id="1"/></w:r>'
+    body = word_body("Ships moor.").replace("</w:p>", f"{reference}</w:p>")
+    found = parse(docx(body, {"word/footnotes.xml": note}), FACTS)
+    assert found.content == "Ships moor.[1]\n\n1. At low water."

@@ -23,7 +23,8 @@ def confine(timeout_s: float, memory_bytes: int) -> None:
     """Bound this process for good; beyond the bounds the kernel ends it, whatever runs.
 
     ``timeout_s`` bounds the time on the clock (SIGALRM) and on the CPU (SIGXCPU), ``memory_bytes``
-    the address space. It can write no file and leaves no core.
+    the address space. It can write no file, start no process
+    (but as root) and leaves no core.
     """
     if sys.platform == "win32":
         return
@@ -39,6 +40,7 @@ def confine(timeout_s: float, memory_bytes: int) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, _FILES_MAX),
+        (resource.RLIMIT_NPROC, 0),
     ):
         _bound(limit, value)
     os.nice(_NICENESS)  # answers to searches go first

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 from typing import Final, NoReturn
 
 from ragbase.ingest.parse.child import load, serve
@@ -103,7 +104,7 @@ class _Server:
             os.waitpid(process, 0)
 
 
-_RSS_UNIT: Final = 1 if os.uname().sysname == "Darwin" else 1024
+_RSS_UNIT: Final = 1 if sys.platform == "darwin" else 1024
 
 
 def _child(job: socket.socket) -> NoReturn:

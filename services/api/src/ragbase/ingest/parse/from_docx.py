@@ -29,6 +29,8 @@ _STYLES: Final = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] =>
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _DECLARATION: Final = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_BACK: Final = re.compile("^#(?:foot|end)note-ref-")
+"""Links that lead from a note back into the text, shown as an arrow."""
 _CORE: Final = "docProps/core.xml"
 _DUBLIN: Final = "{http://purl.org/dc/elements/1.1/}"
 _TERMS: Final = "{http://purl.org/dc/terms/}"
@@ -46,8 +48,10 @@ def parse(data: bytes, facts: FileFacts) -> ParsedFile:  # noqa: ARG001 - one sh
     with _opened(data) as package:
         _check(package)
         title, metadata = _properties(package)
-    html = _html(data)
-    return ParsedFile(title, read_html(html_tree(html)), metadata)
+    tree = html_tree(_html(data))
+    for arrow in tree.find_all("a", href=_BACK):
+        arrow.decompose()
+    return ParsedFile(title, read_html(tree), metadata)
 
 
 def _not_a_zip(data: bytes) -> Exception:
