@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -28,6 +29,7 @@ def serve(stream_in: BinaryIO, stream_out: BinaryIO) -> None:
     job = read_job(stream_in)
     module = load(job.kind)
     confine(job.timeout_s, job.memory_bytes)
+    gc.disable()  # the process ends with the file: collecting is a tenth of the work, for nothing
     stream_out.write(_answer(job, module, stream_in))
     stream_out.flush()
 
