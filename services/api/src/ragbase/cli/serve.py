@@ -23,6 +23,7 @@ def serve(
 ) -> None:
     """Serve the API on the Postgres of DATABASE_URL.
 
+    Beyond loopback callers need an API key: `ragbase keys create` makes the first one.
     This is what containers run; all else comes from settings too (`ragbase settings`). The schema
     is not touched: run `ragbase migrate` first.
     SIGTERM and Ctrl-C let requests under way finish.
