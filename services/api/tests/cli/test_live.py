@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 from ragbase.cli.app import app
 from ragbase.sdk import Client
 
+from ..sample_files import docx, pdf, word_body
+
 Run = Callable[..., Result]
 
 
@@ -99,6 +101,35 @@ def test_failed_documents_are_listed_and_the_rest_is_stored(
     assert "! latin.txt  Not UTF-8" in result.stderr
     names = {row.external_id for row in client.documents.iterate(collection=collection)}
     assert names == {"rules/harbour.md", "rules/nights.txt", "latin.txt"}
+
+
+def test_ingest_takes_files_of_all_kinds(
+    run: Run, client: Client, collection: str, tmp_path: Path
+) -> None:
+    files = {
+        "r/rules.pdf": pdf(["Ships moor."], info={"Title": "Rules"}),
+        "r/fees.DOCX": docx(word_body("# Fees", "Ten a night.")),
+        "page.html": b"<title>Quay</title><p>North",
+        "ships.csv": b"ship,depth\nAnn,3\n",
+        "scan.pdf": pdf([]),
+        "picture.png": b"\x89PNG",
+    }
+    for name, data in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    first = run("ingest", str(tmp_path), "-c", collection)
+    assert "4 new, 1 failed" in first.stdout
+    assert "✗ scan.pdf  file: The PDF has no text on any page" in first.stderr
+    stored = {row.external_id: row.title for row in client.documents.iterate(collection=collection)}
+    assert stored == {
+        "r/rules.pdf": "Rules",
+        "r/fees.DOCX": "fees",
+        "page.html": "Quay",
+        "ships.csv": "ships",
+    }
+    again = run("ingest", str(tmp_path), "-c", collection)
+    assert "4 unchanged, 1 failed" in again.stdout
 
 
 def test_ingest_makes_a_collection_only_when_told(run: Run, client: Client, folder: Path) -> None:

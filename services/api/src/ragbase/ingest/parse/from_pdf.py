@@ -29,8 +29,8 @@ def parse(data: bytes, facts: FileFacts) -> ParsedFile:
     pages = list(_pages(document, facts.max_chars))
     if not any(page.strip() for page in pages):
         raise unreadable(
-            f"The PDF has {len(pages)} pages and no text: it may be a scan. Text recognition (OCR) "
-            "is not done here; send a PDF with a text layer.",
+            "The PDF has no text on any page: it may be a scan. Text recognition (OCR) is not done "
+            "here; send a PDF with a text layer.",
             "no_text",
         )
     outline = _outline(document)
