@@ -42,11 +42,11 @@ check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files
 	$(BIN)/mypy services/api/src services/inference/src
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
-	@$(BIN)/python -m tools.secret_scan
+	@$(BIN)/python .ci/secret_scan.py
 
 .PHONY: audit
 audit: $(VENV)/.dev ## Ask advisory services about every locked package
-	@$(BIN)/python -m tools.audit
+	@$(BIN)/python .ci/audit.py
 
 .PHONY: docs
 docs: $(VENV)/.run ## Write the generated pages again

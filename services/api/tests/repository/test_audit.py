@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,8 @@ UNKNOWN = {"name": "ours", "skip_reason": "not there"}
 
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT))
-    import tools.audit
-
-    return tools.audit
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    return importlib.import_module("audit")
 
 
 def run(audit: Any, answers: dict[tuple[Path, str], Any]) -> int:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def scan(*paths: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tools.secret_scan", *map(str, paths)]
+    command = [sys.executable, ".ci/secret_scan.py", *map(str, paths)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

@@ -1,4 +1,4 @@
-"""Asks advisory services about every locked package: ``python -m tools.audit``.
+"""Asks advisory services about every locked package: ``python .ci/audit.py``.
 
 Exit 1 when a lock holds a package with a known vulnerability. Where no service answers (no
 network, or a package index that knows no advisories) it says so and exits 0: silence is no finding.

@@ -1,4 +1,4 @@
-"""Finds what looks like a key, token, password or private key: ``python -m tools.secret_scan``.
+"""Finds what looks like a key, token, password or private key: ``python .ci/secret_scan.py``.
 
 The patterns are detect-secrets'; its own scanner tries them line by line and takes half a minute
 on this repository, so they are run over whole files here. Prints ``file:line: kind``, never the

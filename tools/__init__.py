@@ -1,1 +1,0 @@
-"""What `make check` and `make audit` run that no ready-made command does."""
