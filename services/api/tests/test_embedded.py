@@ -167,6 +167,28 @@ def test_a_server_that_was_killed_can_be_started_again(data_dir: Path) -> None:
         assert ask(server.start(), "SELECT 1") == 1
 
 
+def test_a_backend_that_outlives_its_killed_server_does_not_stop_the_next(data_dir: Path) -> None:
+    server = EmbeddedPostgres(data_dir, settings=FAST_SETTINGS, stop_timeout_s=0.5)
+
+    async def busy_until_killed(dsn: str) -> None:
+        connection = await asyncpg.connect(dsn)
+        work = asyncio.create_task(
+            connection.fetchval("SELECT count(*) FROM generate_series(1, 1000000000) a")
+        )
+        await asyncio.sleep(0.3)
+        os.kill(postmaster_pid(data_dir), signal.SIGKILL)
+        while server.running:  # noqa: ASYNC110 - another process's end sets no event
+            await asyncio.sleep(0.01)
+        assert not work.done()
+        server.start()
+        with pytest.raises((asyncpg.PostgresError, ConnectionError, asyncpg.InterfaceError)):
+            await work
+
+    with server:
+        asyncio.run(busy_until_killed(server.dsn))
+        assert ask(server.dsn, "SELECT 1") == 1
+
+
 def test_a_server_that_is_watched_comes_back_at_its_address(data_dir: Path) -> None:
     server = EmbeddedPostgres(data_dir, settings=FAST_SETTINGS)
     dsn = server.start()

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -102,11 +103,12 @@ def stop_leftover(data_dir: Path, timeout_s: float) -> None:
     alone; only the stale file goes, which would otherwise keep Postgres from starting.
     """
     left = read_postmaster(data_dir)
-    if left is None:
-        return
-    server = _server_process(left.pid, data_dir)
+    server = None if left is None else _server_process(left.pid, data_dir)
     if server is not None:
         _end(server, timeout_s)
+    _outlive(data_dir, timeout_s)
+    if left is None:
+        return
     (data_dir / "postmaster.pid").unlink(missing_ok=True)
     if left.socket_dir is not None and left.socket_dir.name.startswith(SOCKET_PREFIX):
         shutil.rmtree(left.socket_dir, ignore_errors=True)
@@ -121,6 +123,23 @@ def _server_process(pid: int, data_dir: Path) -> psutil.Process | None:
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return None
     return None
+
+
+def _outlive(data_dir: Path, timeout_s: float) -> None:
+    """Wait for the children of a server that was killed: they notice, but not at once, and while
+    one is left Postgres refuses to start. What they share died with the server, so the end of
+    those that are too busy to notice needs no order.
+    """
+    children = [
+        child
+        for child in psutil.process_iter()
+        if child.pid != os.getpid() and _server_process(child.pid, data_dir) is not None
+    ]
+    _, alive = psutil.wait_procs(children, timeout_s)
+    for child in alive:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(alive, timeout_s)
 
 
 def _end(server: psutil.Process, timeout_s: float) -> None:
