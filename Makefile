@@ -61,6 +61,10 @@ fmt: $(VENV)/.dev ## Format the code and mend what can be mended
 bench: $(VENV)/.dev ## Run the benches (long: 100,000 chunks); reports go to bench/results
 	$(BIN)/python -m bench
 
+.PHONY: soak
+soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during ingest, then look for faults
+	$(BIN)/python -m bench.soak --out bench/results
+
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded -o requirements/run.txt

@@ -16,6 +16,7 @@ RUNS = (
     *(("bench.lexical", "--chunks", size, *OUT) for size in SIZES),
     *(("bench.semantic", "--chunks", size, *OUT) for size in SIZES),
     ("bench.latency", "--chunks", *SIZES, *OUT),
+    ("bench.load", *OUT),
     ("bench.backup", "--chunks", *SIZES, *OUT),
     ("bench.ingest", *OUT),
     ("bench.parse", *OUT),
