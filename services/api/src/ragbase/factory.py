@@ -206,8 +206,8 @@ async def _start_verifier(
     if not given and not stored:
         _log.warning(
             "no_api_key_known",
-            hint="Make the first one with `ragbase keys create --name admin --scope admin` on this "
-            "DATABASE_URL, or give RAGBASE_ADMIN_KEY.",
+            hint="Make the first one with `ragbase keys create --name admin --scope admin` beside "
+            "this server (same DATABASE_URL or --home), or give RAGBASE_ADMIN_KEY.",
         )
     verifier = KeyVerifier(database, given)
     verifier.start()

@@ -130,6 +130,6 @@ def test_stats_lists_collections_with_totals(
     assert shown.exit_code == 0, shown.output
     assert collection in shown.stdout
     assert " all " in shown.stdout
-    assert "MB of tables and indexes" in shown.stdout
+    assert "B of tables and indexes" in shown.stdout
     rows = {row["name"]: row for row in json.loads(run("stats", "--json").stdout)["collections"]}
     assert {"default", collection} <= rows.keys()

@@ -55,7 +55,7 @@ def ragbase(
     [bold]First steps[/bold]
 
       ragbase up                     start it all on http://127.0.0.1:5050
-      ragbase ingest docs/           store a folder of .md and .txt
+      ragbase ingest docs/           store a folder: .md .html .pdf .docx .csv …
       ragbase search "your question" ask
       ragbase eval builtin           measure keyword, semantic and hybrid
 

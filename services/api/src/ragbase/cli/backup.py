@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragbase.cli.errors import EXIT_FAILED, UsageError, exits
-from ragbase.cli.options import AsJson
+from ragbase.cli.options import AsJson, Home
 
 if TYPE_CHECKING:
     from ragbase.services.backup.shelf import Entry, Shelf
@@ -20,10 +20,6 @@ __all__ = ["backup", "backups", "summary"]
 Folder = Annotated[
     Path | None,
     typer.Argument(help="Folder of the backups; else RAGBASE_BACKUP_DIR.", show_default=False),
-]
-Home = Annotated[
-    Path | None,
-    typer.Option("--home", help="State folder of `ragbase up`; else RAGBASE_HOME, .ragbase."),
 ]
 
 
@@ -60,15 +56,15 @@ def backup(
       DATABASE_URL=postgresql://me@db/knowledge ragbase backup /backup --json
     """
     from ragbase.cli.async_run import run_until_signal
-    from ragbase.cli.console import print_json, stdout
+    from ragbase.cli.console import print_json, size, stdout
     from ragbase.cli.database import opened_place
-    from ragbase.cli.progress import shown, size
+    from ragbase.cli.progress import shown
     from ragbase.services.backup.create import back_up
     from ragbase.services.backup.shelf import Retention, Shelf
     from ragbase.settings import Settings
 
     settings = Settings()
-    shelf = Shelf(chosen_folder(folder, settings))
+    shelf = Shelf(chosen_folder(folder, settings, "backup"))
     with opened_place(settings, home, create=False) as place, shown() as report:
         made = run_until_signal(back_up(place, shelf, compression=compression, report=report))
     removed = shelf.retain(Retention(keep, keep_days), datetime.now(UTC))
@@ -108,7 +104,7 @@ def backups(
     from ragbase.services.backup.shelf import Shelf
     from ragbase.settings import Settings
 
-    shelf = Shelf(chosen_folder(folder, Settings()))
+    shelf = Shelf(chosen_folder(folder, Settings(), "backups"))
     found = asyncio.run(shelf.verify()) if verify else shelf.entries()
     if as_json:
         print_json([summary(entry) for entry in found])
@@ -118,12 +114,13 @@ def backups(
         raise typer.Exit(EXIT_FAILED)
 
 
-def chosen_folder(folder: Path | None, settings: Settings) -> Path:
-    """The argument, else RAGBASE_BACKUP_DIR."""
+def chosen_folder(folder: Path | None, settings: Settings, command: str) -> Path:
+    """The argument of ``command``, else RAGBASE_BACKUP_DIR."""
     chosen = folder or settings.backup_dir
     if chosen is None:
         raise UsageError(
-            "no folder was given", "Name one: `ragbase backup FOLDER`, or set RAGBASE_BACKUP_DIR."
+            "no folder was given",
+            f"Name one: `ragbase {command} FOLDER`, or set RAGBASE_BACKUP_DIR.",
         )
     return chosen
 
@@ -157,8 +154,7 @@ def counted(entry: Entry) -> str:
 def _table(found: list[Entry], shelf: Shelf, *, verified: bool) -> None:
     from rich.text import Text
 
-    from ragbase.cli.console import stdout
-    from ragbase.cli.progress import size
+    from ragbase.cli.console import size, stdout
 
     if not found:
         stdout().print(f"No backups in {shelf.root}.", markup=False)

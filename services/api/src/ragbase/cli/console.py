@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
 
-__all__ = ["print_json", "printable", "progress_bars", "stderr", "stdout", "write"]
+__all__ = [
+    "new_table",
+    "print_json",
+    "printable",
+    "progress_bars",
+    "size",
+    "stderr",
+    "stdout",
+    "write",
+]
 
 
 _CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
@@ -22,6 +32,15 @@ def printable(text: str) -> str:
     Documents come from anywhere, and an escape sequence in one could rewrite the terminal.
     """
     return text.translate(_CONTROLS)
+
+
+def size(number: float) -> str:
+    """Bytes as people read them: ``3.4 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
 
 
 def stdout() -> Console:
@@ -47,6 +66,22 @@ def write(text: str) -> None:
     """Plain text to standard output."""
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def new_table(title: str | None = None) -> Table:
+    """A table as all commands show them; narrow, for terminals of 80 columns."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="dim",
+    )
 
 
 def progress_bars() -> Progress:

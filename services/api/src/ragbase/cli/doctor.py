@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragbase.cli.errors import EXIT_FAILED, exits
-from ragbase.cli.options import AsJson
+from ragbase.cli.options import AsJson, Home
 
 if TYPE_CHECKING:
     from ragbase.cli.checks import Check
@@ -21,9 +20,7 @@ def doctor(
     port: Annotated[
         int | None, typer.Option("--port", "-p", min=1, max=65535, help="Port to check.")
     ] = None,
-    home: Annotated[
-        Path | None, typer.Option("--home", help="State folder; else RAGBASE_HOME, .ragbase.")
-    ] = None,
+    home: Home = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this machine and its settings.

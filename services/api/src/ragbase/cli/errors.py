@@ -102,8 +102,8 @@ def _said_and_hint(message: str) -> tuple[str, str]:
 def _api_hint(status: int, code: str, request_id: str | None) -> str:
     if code == "missing_key":
         return (
-            "Give a key by RAGBASE_API_KEY or --api-key-file; `ragbase keys create` makes one on "
-            "the server's DATABASE_URL."
+            "Give a key by RAGBASE_API_KEY or --api-key-file; `ragbase keys create` makes one "
+            "beside the server."
         )
     if status == 401:
         return "Look at RAGBASE_API_KEY or --api-key-file; `ragbase keys list` shows which hold."

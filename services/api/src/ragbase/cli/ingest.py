@@ -162,7 +162,7 @@ async def _ensure_collection(client: AsyncClient, name: str, language: str | Non
 
 
 def _show_plan(found: list[Found], warnings: list[tuple[str, str]], *, as_json: bool) -> None:
-    from ragbase.cli.console import print_json, stderr, stdout
+    from ragbase.cli.console import print_json, size, stderr, stdout
 
     if as_json:
         rows = [{"external_id": item.external_id, "bytes": item.size} for item in found]
@@ -170,8 +170,8 @@ def _show_plan(found: list[Found], warnings: list[tuple[str, str]], *, as_json: 
         return
     console = stdout()
     for item in found:
-        console.print(f"{_size(item.size):>10}  {item.external_id}", markup=False)
-    total = _size(sum(item.size for item in found))
+        console.print(f"{size(item.size):>10}  {item.external_id}", markup=False)
+    total = size(sum(item.size for item in found))
     console.print(f"[bold]{len(found):,} documents[/bold], {total}; nothing was sent (--dry-run)")
     _list(stderr(), "!", "yellow", _as_failures(warnings))
 
@@ -221,12 +221,3 @@ def _as_failures(pairs: list[tuple[str, str]]) -> list[Failure]:
     from ragbase.sdk.upload import Failure
 
     return [Failure(name, reason) for name, reason in pairs]
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -14,6 +14,9 @@ from ragbase.cli.errors import EXIT_FAILED, exits
 from ragbase.cli.options import DEFAULT_URL, ApiKey, AsJson, Url
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from ragbase.models.jobs import Job
     from ragbase.sdk import Client
 
@@ -27,6 +30,7 @@ JobIdArgument = Annotated[
 ]
 CALL_WAIT_S = 60
 """Longest that the server keeps one call waiting."""
+OPTIONAL = ("stage", "document", "error")
 STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
 
@@ -135,42 +139,50 @@ def _followed(client: Client, job_id: int, wait: int) -> Job:
 
 
 def _show(found: Sequence[Job], *, as_json: bool) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from ragbase.cli.console import print_json, printable, stdout
+    from ragbase.cli.console import print_json, stdout
 
     if as_json:
         print_json([job.model_dump(mode="json") for job in found])
-        return
-    table = Table(box=SIMPLE_HEAD)
-    for name in (
-        "id",
-        "state",
-        "kind",
-        "collection",
-        "stage",
-        "tries",
-        "document",
-        "asked",
-        "error",
-    ):
-        table.add_column(name, justify="right" if name in ("id", "tries", "document") else "left")
-    for job in found:
-        error = "" if job.error is None else f"{job.error.code}: {job.error.message}"
-        table.add_row(
-            str(job.id),
-            Text(job.state, style=STYLES.get(job.state, "")),
-            job.kind,
-            Text(job.collection or ""),
-            _stage(job),
-            str(job.attempts),
-            "" if job.document_id is None else str(job.document_id),
-            f"{job.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
-            Text(printable(error)),
+    elif found:
+        stdout().print(_table(found))
+    else:
+        stdout().print("No jobs.")
+
+
+def _table(found: Sequence[Job]) -> Table:
+    """A row a job; stage, document and error only where one of them has it."""
+    from ragbase.cli.console import new_table
+
+    rows = [_cells(job) for job in found]
+    table = new_table()
+    shown = [name for name in rows[0] if name not in OPTIONAL or any(row[name] for row in rows)]
+    for name in shown:
+        right, wraps = name in ("id", "tries", "document"), name in ("collection", "error")
+        table.add_column(
+            name, justify="right" if right else "left", no_wrap=not wraps, overflow="fold"
         )
-    stdout().print(table)
+    for row in rows:
+        table.add_row(*(row[name] for name in shown))
+    return table
+
+
+def _cells(job: Job) -> dict[str, Text]:
+    from rich.text import Text
+
+    from ragbase.cli.console import printable
+
+    error = "" if job.error is None else f"{job.error.code}: {job.error.message}"
+    return {
+        "id": Text(str(job.id)),
+        "state": Text(job.state, style=STYLES.get(job.state, "")),
+        "kind": Text(job.kind),
+        "collection": Text(job.collection or ""),
+        "stage": Text(_stage(job)),
+        "tries": Text(str(job.attempts)),
+        "document": Text("" if job.document_id is None else str(job.document_id)),
+        "asked": Text(f"{job.created_at.astimezone():%Y-%m-%d %H:%M}"),
+        "error": Text(printable(error)),
+    }
 
 
 def _stage(job: Job) -> str:

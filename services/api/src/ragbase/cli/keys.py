@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ragbase.cli.errors import UsageError, exits
-from ragbase.cli.options import AsJson
+from ragbase.cli.options import AsJson, Home
 
 if TYPE_CHECKING:
     from ragbase.models.keys import KeyCreated, KeyOut
@@ -27,11 +27,6 @@ keys = typer.Typer(
 )
 LISTED_MAX = 100
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-Home = Annotated[
-    Path | None,
-    typer.Option("--home", help="State folder of `ragbase up`; else DATABASE_URL, RAGBASE_HOME."),
-]
 
 
 class ScopeName(StrEnum):
@@ -238,13 +233,11 @@ def _summary(made: KeyCreated) -> object:
 
 
 def _table(found: Sequence[KeyOut]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    from ragbase.cli.console import printable, stdout
+    from ragbase.cli.console import new_table, printable, stdout
 
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table = new_table()
     for column in ("id", "name", "scopes", "collections", "made", "used", "state"):
         table.add_column(column)
     for key in found:

@@ -11,7 +11,7 @@ import typer
 
 from ragbase.cli.errors import UsageError
 
-__all__ = ["DEFAULT_URL", "ApiKey", "AsJson", "CollectionName", "Url", "json_object"]
+__all__ = ["DEFAULT_URL", "ApiKey", "AsJson", "CollectionName", "Home", "Url", "json_object"]
 
 DEFAULT_URL = "http://127.0.0.1:5050"
 """Where `ragbase up` listens; the client's own constant costs its imports (a test compares)."""
@@ -55,6 +55,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 CollectionName = Annotated[
     str | None,
     typer.Option("--collection", "-c", help="Collection to use; left out: `default`."),
+]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="State folder of `ragbase up`; else RAGBASE_HOME, .ragbase."),
 ]
 
 

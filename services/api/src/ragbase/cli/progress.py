@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ragbase.cli.console import stderr
+from ragbase.cli.console import size, stderr
 
 if TYPE_CHECKING:
     from ragbase.services.backup.place import Progress, Report
 
-__all__ = ["shown", "size"]
+__all__ = ["shown"]
 
 
 @contextmanager
@@ -43,12 +43,3 @@ def _detail(progress: Progress) -> str:
     if progress.done:
         return f"{size(progress.done)} [dim]{item}[/dim]"
     return f"[dim]{item}[/dim]"
-
-
-def size(number: float) -> str:
-    """Bytes as people read them: ``3.4 MB``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragbase.cli.backup import Folder, Home
+from ragbase.cli.backup import Folder
 from ragbase.cli.errors import exits
-from ragbase.cli.options import AsJson
+from ragbase.cli.options import AsJson, Home
 
 if TYPE_CHECKING:
     from ragbase.services.backup.restore import Restored
@@ -58,7 +58,7 @@ def restore(
     from ragbase.settings import Settings
 
     settings = Settings()
-    path = resolve(chosen_folder(folder, settings))
+    path = resolve(chosen_folder(folder, settings, "restore"))
     with opened_place(settings, home, create=True) as place, shown() as report:
         done = run_until_signal(
             restore_backup(

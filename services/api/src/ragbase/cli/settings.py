@@ -48,13 +48,11 @@ def settings(
 
 
 def _table(found: list[Setting]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    from ragbase.cli.console import stdout
+    from ragbase.cli.console import new_table, stdout
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = new_table()
     table.add_column("Setting", style="cyan", no_wrap=True)
     table.add_column("Default", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("Meaning", overflow="fold")

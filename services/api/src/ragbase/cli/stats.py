@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["stats"]
 
+OPTIONAL = ("entities", "relations")
 JOBS_SHOWN = ("queued", "running", "failed")
 """States that somebody may have to care about; `--json` has all."""
 
@@ -28,7 +29,7 @@ def stats(url: Url = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = Fals
       ragbase stats
       ragbase stats --json | jq '.collections[] | {name, documents}'
     """
-    from ragbase.cli.console import print_json, stdout
+    from ragbase.cli.console import print_json, size, stdout
     from ragbase.sdk import Client
 
     with Client(url, api_key) as client:
@@ -38,35 +39,42 @@ def stats(url: Url = DEFAULT_URL, api_key: ApiKey = None, as_json: AsJson = Fals
         return
     stdout().print(_table(found))
     if found.storage_bytes is not None:
-        stdout().print(f"[dim]{found.storage_bytes / 1e6:,.1f} MB of tables and indexes[/dim]")
+        stdout().print(f"[dim]{size(found.storage_bytes)} of tables and indexes[/dim]")
 
 
 def _table(found: StatsOut) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    """A row a collection; entities and relations only where there are any."""
+    from ragbase.cli.console import new_table
 
-    table = Table(box=SIMPLE_HEAD, header_style="dim", show_footer=len(found.collections) > 1)
+    totals = _cells(found)
+    shown = [name for name in totals if name not in OPTIONAL or totals[name].plain != "0"]
+    table = new_table()
+    table.show_footer = len(found.collections) > 1
     table.add_column("collection", footer="all", overflow="fold")
-    cells = _cells(found)
-    for name, total in zip(_columns(), cells, strict=True):
-        table.add_column(name, footer=total, justify="right")
+    for name in shown:
+        table.add_column(name, footer=totals[name], justify="right", no_wrap=True)
     for row in found.collections:
-        table.add_row(row.name, *_cells(row))
+        cells = _cells(row)
+        table.add_row(row.name, *(cells[name] for name in shown))
     return table
 
 
-def _columns() -> list[str]:
-    return ["documents", "chunks", "entities", "relations", *JOBS_SHOWN]
-
-
-def _cells(counts: Counts) -> list[Text]:
+def _cells(counts: Counts) -> dict[str, Text]:
     from rich.text import Text
 
-    numbers = [counts.documents, counts.chunks, counts.entities, counts.relations]
     jobs = {str(state): count for state, count in counts.jobs.items()}
-    cells = [Text(f"{number:,}", style="" if number else "dim") for number in numbers]
-    for state in JOBS_SHOWN:
-        number = jobs.get(state, 0)
-        style = "dim" if not number else "red" if state == "failed" else "cyan"
-        cells.append(Text(f"{number:,}", style=style))
-    return cells
+    numbers = {
+        "documents": counts.documents,
+        "chunks": counts.chunks,
+        "entities": counts.entities,
+        "relations": counts.relations,
+        **{state: jobs.get(state, 0) for state in JOBS_SHOWN},
+    }
+
+    def style(name: str) -> str:
+        return "red" if name == "failed" else "cyan" if name in JOBS_SHOWN else ""
+
+    return {
+        name: Text(f"{number:,}", style=style(name) if number else "dim")
+        for name, number in numbers.items()
+    }

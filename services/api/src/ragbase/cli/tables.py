@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ragbase.cli.console import new_table
 from ragbase.evaluation.dataset import Split
 from ragbase.evaluation.load import LoadResult
 from ragbase.evaluation.measures import MEASURES
@@ -44,7 +44,7 @@ def show_load(console: Console, results: Sequence[LoadResult]) -> None:
     """One row a mode and number of callers; stage times at the median."""
     ran = (name for result in results for name, time in result.stages.items() if time.p99)
     stages = list(dict.fromkeys(ran))
-    table = _table("Latency in ms, seen from the client; stages are the server's p50")
+    table = new_table("Latency in ms, seen from the client; stages are the server's p50")
     for name in ("mode", "callers", "p50", "p95", "p99", "QPS", "failed"):
         table.add_column(name, justify="left" if name == "mode" else "right")
     for stage in stages:
@@ -78,7 +78,7 @@ def _show_facts(console: Console, evaluation: Evaluation) -> None:
 
 
 def _measures_table(modes: Sequence[ModeResult], split: Split) -> Table:
-    table = _table(f"{TITLES[split]} ({modes[0].splits[split].queries:,}); latency in ms")
+    table = new_table(f"{TITLES[split]} ({modes[0].splits[split].queries:,}); latency in ms")
     table.add_column("mode")
     for name in (*MEASURES, "p50", "p95"):
         table.add_column(name, justify="right")
@@ -96,7 +96,7 @@ def _measures_table(modes: Sequence[ModeResult], split: Split) -> Table:
 
 def _families_table(modes: Sequence[ModeResult], split: Split) -> Table:
     families = modes[0].splits[split].families
-    table = _table(f"{FAMILY_MEASURE} by family")
+    table = new_table(f"{FAMILY_MEASURE} by family")
     table.add_column("family")
     table.add_column("queries", justify="right", style="dim")
     for mode in modes:
@@ -109,7 +109,7 @@ def _families_table(modes: Sequence[ModeResult], split: Split) -> Table:
 
 
 def _ablation_table(evaluation: Evaluation, split: Split) -> Table:
-    table = _table("What headings are worth: header-path queries without heading lines")
+    table = new_table("What headings are worth: header-path queries without heading lines")
     table.add_column("mode")
     for name in ("with", "without", "difference"):
         table.add_column(f"{name}", justify="right")
@@ -134,18 +134,6 @@ def _show_faults(console: Console, evaluation: Evaluation) -> None:
         if mode.degraded:
             text = f"! {mode.name}: {mode.degraded} answers were degraded"
             console.print(Text(text, style="yellow"))
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        header_style="dim",
-    )
 
 
 def _score(value: float, *, best: bool) -> Text:

@@ -11,6 +11,7 @@ import typer
 
 from ragbase.cli.database import DATA_FOLDER
 from ragbase.cli.errors import exits
+from ragbase.cli.options import Home
 
 if TYPE_CHECKING:
     from ragbase.cli.steps import Steps
@@ -34,10 +35,7 @@ def up(
             help=f"Port; 0 for a free one. Else RAGBASE_PORT, {PORT}.",
         ),
     ] = None,
-    home: Annotated[
-        Path | None,
-        typer.Option("--home", help="Folder for all state; else RAGBASE_HOME, .ragbase."),
-    ] = None,
+    home: Home = None,
 ) -> None:
     """Start everything: Postgres, schema, model and API.
 
@@ -139,17 +137,19 @@ def _greet(steps: Steps, url: str) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    where = "" if url.endswith(f":{PORT}") else f" --url {url}"
+    elsewhere = "" if url.endswith(f":{PORT}") else f"export RAGBASE_API_URL={url}\n"
     lines = Text.assemble(
         ("RagBase runs at ", "bold"),
         (url, "bold cyan underline"),
         (f"   API: {url}/docs\n\n", "dim"),
+        ("Say where         " if elsewhere else "", "dim"),
+        elsewhere,
         ("Store documents   ", "dim"),
-        f"ragbase ingest docs/{where}\n",
+        "ragbase ingest docs/\n",
         ("Ask               ", "dim"),
-        f'ragbase search "your question"{where}\n',
+        'ragbase search "your question"\n',
         ("Measure           ", "dim"),
-        f"ragbase eval builtin{where}\n",
+        "ragbase eval builtin\n",
         ("Stop              ", "dim"),
         "Ctrl-C",
     )
