@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from ragbase.cli.app import app
 from ragbase.sdk import ApiError, AsyncClient, Client
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(api_url: str) -> Run:
-    def run(*arguments: str) -> Result:
-        environment = {"RAGBASE_API_URL": api_url, "COLUMNS": "200"}
-        return CliRunner().invoke(app, ["jobs", *arguments], env=environment)
-
-    return run
-
-
-@pytest.fixture
-def client(api_url: str) -> Iterator[Client]:
-    with Client(api_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def collection(client: Client) -> Iterator[str]:
-    name = f"t-{uuid.uuid4().hex[:12]}"
-    client.collections.create(name)
-    yield name
-    client.collections.delete(name)
+def run(run_live: Run) -> Run:
+    """Runs `ragbase jobs`."""
+    return partial(run_live, "jobs")
 
 
 def test_a_job_is_followed_to_its_end(run: Run, client: Client, collection: str) -> None:

@@ -5,45 +5,18 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from ragbase.cli.app import app
 from ragbase.sdk import Client
 
 from ..sample_files import docx, pdf, word_body
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(api_url: str) -> Run:
-    """Runs a command against the API."""
-
-    def run(*arguments: str) -> Result:
-        environment = {"RAGBASE_API_URL": api_url, "COLUMNS": "200"}
-        return CliRunner().invoke(app, list(arguments), env=environment)
-
-    return run
-
-
-@pytest.fixture
-def client(api_url: str) -> Iterator[Client]:
-    with Client(api_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def collection(client: Client) -> Iterator[str]:
-    """An empty collection of this test alone."""
-    name = f"t-{uuid.uuid4().hex[:12]}"
-    client.collections.create(name)
-    yield name
-    client.collections.delete(name)
 
 
 @pytest.fixture
@@ -56,9 +29,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_ingest_stores_and_a_second_run_costs_nothing(
-    run: Run, client: Client, collection: str, folder: Path
+    run_live: Run, client: Client, collection: str, folder: Path
 ) -> None:
-    first = run("ingest", str(folder), "--collection", collection)
+    first = run_live("ingest", str(folder), "--collection", collection)
     assert first.exit_code == 0, first.output
     assert "2 documents" in first.stdout
     assert "2 new, 1 empty, skipped" in first.stdout
@@ -67,17 +40,17 @@ def test_ingest_stores_and_a_second_run_costs_nothing(
         "rules/harbour.md": "Harbour rules",
         "rules/nights.txt": "nights",
     }
-    second = run("ingest", str(folder), "--collection", collection)
+    second = run_live("ingest", str(folder), "--collection", collection)
     assert "2 unchanged, 1 empty, skipped" in second.stdout
     again = {row.external_id: row for row in client.documents.iterate(collection=collection)}
     assert again == stored
 
 
-def test_ingest_replaces_what_has_changed(run: Run, collection: str, folder: Path) -> None:
-    run("ingest", str(folder), "-c", collection)
+def test_ingest_replaces_what_has_changed(run_live: Run, collection: str, folder: Path) -> None:
+    run_live("ingest", str(folder), "-c", collection)
     (folder / "rules/nights.txt").write_text("The lamps are electric now.")
     (folder / "new.txt").write_text("A new one.")
-    result = run("ingest", str(folder), "-c", collection, "--json")
+    result = run_live("ingest", str(folder), "-c", collection, "--json")
     report = json.loads(result.stdout)
     assert {name: report[name] for name in ("created", "replaced", "unchanged", "blank")} == {
         "created": 1,
@@ -88,12 +61,12 @@ def test_ingest_replaces_what_has_changed(run: Run, collection: str, folder: Pat
 
 
 def test_failed_documents_are_listed_and_the_rest_is_stored(
-    run: Run, client: Client, collection: str, folder: Path
+    run_live: Run, client: Client, collection: str, folder: Path
 ) -> None:
     (folder / "binary.txt").write_bytes(b"a\0b")
     (folder / "latin.txt").write_bytes(b"caf\xe9")
     (folder / "c.jsonl").write_text('{"_id": "s", "title": "t", "text": "lone \\ud800"}\n')
-    result = run("ingest", str(folder), "-c", collection)
+    result = run_live("ingest", str(folder), "-c", collection)
     assert result.exit_code == 1
     assert "3 new, 1 empty, skipped, 2 failed" in result.stdout
     assert "✗ binary.txt  This is a binary file (it has NUL bytes)." in result.stderr
@@ -104,7 +77,7 @@ def test_failed_documents_are_listed_and_the_rest_is_stored(
 
 
 def test_ingest_takes_files_of_all_kinds(
-    run: Run, client: Client, collection: str, tmp_path: Path
+    run_live: Run, client: Client, collection: str, tmp_path: Path
 ) -> None:
     files = {
         "r/rules.pdf": pdf(["Ships moor."], info={"Title": "Rules"}),
@@ -118,7 +91,7 @@ def test_ingest_takes_files_of_all_kinds(
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
-    first = run("ingest", str(tmp_path), "-c", collection)
+    first = run_live("ingest", str(tmp_path), "-c", collection)
     assert "4 new, 1 failed" in first.stdout
     assert "✗ scan.pdf  file: The PDF has no text on any page" in first.stderr
     stored = {row.external_id: row.title for row in client.documents.iterate(collection=collection)}
@@ -128,25 +101,27 @@ def test_ingest_takes_files_of_all_kinds(
         "page.html": "Quay",
         "ships.csv": "ships",
     }
-    again = run("ingest", str(tmp_path), "-c", collection)
+    again = run_live("ingest", str(tmp_path), "-c", collection)
     assert "4 unchanged, 1 failed" in again.stdout
 
 
-def test_ingest_makes_a_collection_only_when_told(run: Run, client: Client, folder: Path) -> None:
+def test_ingest_makes_a_collection_only_when_told(
+    run_live: Run, client: Client, folder: Path
+) -> None:
     name = f"t-{uuid.uuid4().hex[:12]}"
-    refused = run("ingest", str(folder), "-c", name)
+    refused = run_live("ingest", str(folder), "-c", name)
     assert refused.exit_code == 1
     assert "--create" in refused.stderr
-    made = run("ingest", str(folder), "-c", name, "--create", "--language", "german")
+    made = run_live("ingest", str(folder), "-c", name, "--create", "--language", "german")
     assert made.exit_code == 0, made.output
     assert client.collections.get(name).language == "german"
     assert client.collections.get(name).documents == 2
     client.collections.delete(name)
 
 
-def test_search_shows_rows_and_their_arms(run: Run, collection: str, folder: Path) -> None:
-    run("ingest", str(folder), "-c", collection)
-    result = run("search", "where do ships moor", "-c", collection)
+def test_search_shows_rows_and_their_arms(run_live: Run, collection: str, folder: Path) -> None:
+    run_live("ingest", str(folder), "-c", collection)
+    result = run_live("search", "where do ships moor", "-c", collection)
     assert result.exit_code == 0, result.output
     first = result.stdout.splitlines()[0]
     assert "Harbour rules" in first
@@ -156,14 +131,16 @@ def test_search_shows_rows_and_their_arms(run: Run, collection: str, folder: Pat
     assert re.search(r"hybrid \(semantic, keyword\) · [0-9.]+ ms", result.stdout)
 
 
-def test_search_modes_filter_explain_and_json(run: Run, client: Client, collection: str) -> None:
+def test_search_modes_filter_explain_and_json(
+    run_live: Run, client: Client, collection: str
+) -> None:
     for year in (1, 2):
         client.documents.create(
             "Tides", f"The tide of {year}", metadata={"year": year}, collection=collection
         )
 
     def search(*options: str) -> dict[str, Any]:
-        result = run("search", "tide", "-c", collection, "--json", *options)
+        result = run_live("search", "tide", "-c", collection, "--json", *options)
         assert result.exit_code == 0, result.output
         body: dict[str, Any] = json.loads(result.stdout)
         return body
@@ -176,8 +153,8 @@ def test_search_modes_filter_explain_and_json(run: Run, client: Client, collecti
     assert search("--explain")["results"][0]["explain"]["fused"]["rank"] == 1
 
 
-def test_the_servers_refusal_is_a_line(run: Run) -> None:
-    result = run("search", "x", "--filter", '{"a": {"like": 1}}')
+def test_the_servers_refusal_is_a_line(run_live: Run) -> None:
+    result = run_live("search", "x", "--filter", '{"a": {"like": 1}}')
     assert result.exit_code == 1
     assert "filter.a" in result.stderr
     assert "(422 invalid_filter)" in result.stderr
@@ -209,11 +186,11 @@ def dataset(tmp_path: Path) -> Path:
 
 
 def test_eval_scores_every_mode_and_cleans_up(
-    run: Run, client: Client, dataset: Path, tmp_path: Path
+    run_live: Run, client: Client, dataset: Path, tmp_path: Path
 ) -> None:
     before = [row.name for row in client.collections.list()]
     out = tmp_path / "report.json"
-    result = run("eval", str(dataset), "--out", str(out))
+    result = run_live("eval", str(dataset), "--out", str(out))
     assert result.exit_code == 0, result.output
     assert [row.name for row in client.collections.list()] == before
     for words in ("All queries (3)", "Even lines of queries.jsonl (1)", "by family", "1 blank"):
@@ -231,15 +208,15 @@ def test_eval_scores_every_mode_and_cleans_up(
     assert modes["hybrid"]["latency_ms"]["calls"] == 3
 
 
-def test_eval_shows_what_headings_are_worth(run: Run, dataset: Path) -> None:
-    report = json.loads(run("eval", str(dataset), "--json").stdout)
+def test_eval_shows_what_headings_are_worth(run_live: Run, dataset: Path) -> None:
+    report = json.loads(run_live("eval", str(dataset), "--json").stdout)
     bare = report["header_ablation"]["keyword"]["splits"]["all"]
     assert bare["queries"] == 1
     assert bare["measures"]["hit@1"] == 0
 
 
-def test_eval_of_one_split_asks_its_lines_only(run: Run, dataset: Path) -> None:
-    result = run("eval", str(dataset), "--split", "odd", "--json")
+def test_eval_of_one_split_asks_its_lines_only(run_live: Run, dataset: Path) -> None:
+    result = run_live("eval", str(dataset), "--split", "odd", "--json")
     report = json.loads(result.stdout)
     assert set(report["modes"][0]["splits"]) == {"odd"}
     assert report["modes"][0]["latency_ms"]["calls"] == 2
@@ -247,27 +224,27 @@ def test_eval_of_one_split_asks_its_lines_only(run: Run, dataset: Path) -> None:
 
 
 def test_eval_uses_and_leaves_a_named_collection(
-    run: Run, client: Client, collection: str, dataset: Path
+    run_live: Run, client: Client, collection: str, dataset: Path
 ) -> None:
-    first = json.loads(run("eval", str(dataset), "-c", collection, "--json").stdout)
-    second = json.loads(run("eval", str(dataset), "-c", collection, "--json").stdout)
+    first = json.loads(run_live("eval", str(dataset), "-c", collection, "--json").stdout)
+    second = json.loads(run_live("eval", str(dataset), "-c", collection, "--json").stdout)
     assert first["ingest"]["created"] == 2
     assert second["ingest"]["unchanged"] == 2
     assert client.collections.get(collection).documents == 2
 
 
-def test_eval_passes_the_fusion_on(run: Run, dataset: Path) -> None:
+def test_eval_passes_the_fusion_on(run_live: Run, dataset: Path) -> None:
     alone = '{"method": "weighted", "weights": {"keyword": 1}}'
-    report = json.loads(run("eval", str(dataset), "--fusion", alone, "--json").stdout)
+    report = json.loads(run_live("eval", str(dataset), "--fusion", alone, "--json").stdout)
     modes = {mode["mode"]: mode["splits"]["all"]["measures"] for mode in report["modes"]}
     assert modes["hybrid"] == modes["keyword"]
-    refused = run("eval", str(dataset), "--fusion", '{"method": "guess"}', "--json")
+    refused = run_live("eval", str(dataset), "--fusion", '{"method": "guess"}', "--json")
     assert refused.exit_code == 1
     assert json.loads(refused.stdout)["modes"][2]["failed"] == 3
 
 
-def test_bench_times_every_mode_and_the_floor(run: Run, dataset: Path) -> None:
-    result = run("bench", str(dataset), "-n", "4", "--concurrency", "2", "--format", "json")
+def test_bench_times_every_mode_and_the_floor(run_live: Run, dataset: Path) -> None:
+    result = run_live("bench", str(dataset), "-n", "4", "--concurrency", "2", "--format", "json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert [entry["mode"] for entry in report["runs"]] == ["floor", "hybrid", "keyword", "semantic"]
@@ -277,8 +254,8 @@ def test_bench_times_every_mode_and_the_floor(run: Run, dataset: Path) -> None:
     assert hybrid["stages_ms"]["total"]["p50"] <= hybrid["latency_ms"]["p50"]
 
 
-def test_bench_prints_a_table(run: Run, dataset: Path) -> None:
-    result = run("bench", str(dataset), "-n", "2", "--concurrency", "1", "--mode", "keyword")
+def test_bench_prints_a_table(run_live: Run, dataset: Path) -> None:
+    result = run_live("bench", str(dataset), "-n", "2", "--concurrency", "1", "--mode", "keyword")
     assert result.exit_code == 0, result.output
     assert "floor" in result.stdout
     assert "lexical" in result.stdout

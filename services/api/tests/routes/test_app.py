@@ -10,6 +10,7 @@ from ragbase.errors import ConfigurationError, EmbedderUnavailableError
 from ragbase.main import create_app
 from ragbase.settings import Settings
 
+from ..eventually import eventually
 from .conftest import Create, OpenApp
 
 
@@ -145,6 +146,11 @@ async def test_metrics_count_by_route_template(api: httpx.AsyncClient, create: C
     await api.get(f"/v1/documents/{made['id']}")
     await api.get("/random/path/1")
     await api.post("/v1/search", json={"query": "words"})
+
+    async def probed() -> bool:
+        return bool((await api.get("/health")).json()["postgres"] == "connected")
+
+    await eventually(probed)
     text = (await api.get("/metrics")).text
     assert 'route="/v1/documents/{document_id}"' in text
     assert 'route="unmatched"' in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,20 +10,6 @@ import pytest
 
 from ragbase.sdk import ApiError, AsyncClient, Client
 from ragbase.sdk.upload import Draft, FileDraft, Source, upload
-
-
-@pytest.fixture
-def client(api_url: str) -> Iterator[Client]:
-    with Client(api_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def collection(client: Client) -> Iterator[str]:
-    name = f"t-{uuid.uuid4().hex[:12]}"
-    client.collections.create(name)
-    yield name
-    client.collections.delete(name)
 
 
 def test_a_documents_life(client: Client, collection: str) -> None:

@@ -20,6 +20,8 @@ from ragbase.storage.collections import create_collection, get_collection
 from ragbase.storage.pool import Database
 from ragbase.worker.worker import Worker, WorkerOptions
 
+from ..eventually import eventually
+
 FAST = WorkerOptions(lease_s=30, poll_s=10, grace_s=5)
 """Signals wake a worker at once, so a poll that matters would show as a slow test."""
 
@@ -44,13 +46,6 @@ class Gate:
             self.interruption.set()
             raise
         return {"gone": True}
-
-
-async def eventually(what: Callable[[], Awaitable[bool]], seconds: float = 20) -> None:
-    """Return once it is so; it is looked at often, because nothing else would tell."""
-    async with asyncio.timeout(seconds):
-        while not await what():  # noqa: ASYNC110 - the database sets no event
-            await asyncio.sleep(0.02)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -18,6 +17,8 @@ from ragbase.services.backup.place import Place
 from ragbase.services.backup.restore import Restored, restore
 from ragbase.services.backup.shelf import Entry, Shelf
 from ragbase.storage.migrations import migrate
+
+from ...eventually import eventually
 
 PROGRAMS = locate_binaries().program("pg_dump").parent
 
@@ -92,13 +93,7 @@ async def target(
 @pytest.fixture
 def until() -> Callable[[Callable[[], Awaitable[Any]]], Awaitable[None]]:
     """Waits until what is asked for is true; for what another process does."""
-
-    async def run(condition: Callable[[], Awaitable[Any]]) -> None:
-        async with asyncio.timeout(30):
-            while not await condition():  # noqa: ASYNC110 - there is no event across processes
-                await asyncio.sleep(0.02)
-
-    return run
+    return eventually
 
 
 @pytest.fixture
