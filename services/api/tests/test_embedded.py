@@ -18,6 +18,8 @@ import pytest
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres, kept_running
 from ragbase.errors import ConfigurationError
 
+from .ask import ask
+
 OWNER = """
 import signal, sys, time
 from pathlib import Path
@@ -56,19 +58,6 @@ def owner(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     ) as process:
         yield process
         process.kill()
-
-
-def ask(dsn: str, statement: str) -> object:
-    """The single value of a statement, by a connection of its own."""
-
-    async def run() -> object:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return await connection.fetchval(statement)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
 
 
 def postmaster_pid(data_dir: Path) -> int:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres, attached
 from ragbase.embedded.ownership import FolderLock, is_held
 from ragbase.errors import ConfigurationError
 
-
-async def ask(dsn: str, statement: str) -> object:
-    connection = await asyncpg.connect(dsn)
-    try:
-        return await connection.fetchval(statement)
-    finally:
-        await connection.close()
+from .ask import answer
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["socket", "tcp"])
@@ -31,17 +24,17 @@ def data_dir(state_dir: Path, request: pytest.FixtureRequest) -> Path:
 async def test_a_server_that_runs_is_used_and_goes_on(data_dir: Path) -> None:
     tcp = "True" in data_dir.parent.name
     with EmbeddedPostgres(data_dir, settings=FAST_SETTINGS, tcp=tcp) as server:
-        started = await ask(server.dsn, "SELECT pg_postmaster_start_time()")
+        started = await answer(server.dsn, "SELECT pg_postmaster_start_time()")
         with attached(data_dir) as dsn:
             assert dsn == server.dsn
-            assert await ask(dsn, "SELECT pg_postmaster_start_time()") == started
-        assert await ask(server.dsn, "SELECT pg_postmaster_start_time()") == started
+            assert await answer(dsn, "SELECT pg_postmaster_start_time()") == started
+        assert await answer(server.dsn, "SELECT pg_postmaster_start_time()") == started
 
 
 async def test_one_that_does_not_is_started_and_stopped(data_dir: Path) -> None:
     assert not is_held(data_dir)
     with attached(data_dir, FAST_SETTINGS) as dsn:
-        assert await ask(dsn, "SELECT current_database()") == "ragbase"
+        assert await answer(dsn, "SELECT current_database()") == "ragbase"
         assert is_held(data_dir)
     assert not is_held(data_dir)
     assert not (data_dir / "postmaster.pid").exists()

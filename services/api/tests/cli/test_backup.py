@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -22,22 +21,11 @@ from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.embedded.binaries import locate_binaries
 from ragbase.storage.migrations import migrate
 
+from ..ask import ask
+
 PROGRAMS = locate_binaries().program("pg_dump").parent
 ADD = "INSERT INTO documents (title, content) VALUES ('kept', 'text') RETURNING id"
 COUNT = "SELECT count(*) FROM documents"
-
-
-def ask(dsn: str, statement: str) -> Any:
-    """The single value of a statement."""
-
-    async def run() -> Any:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return await connection.fetchval(statement)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
 
 
 @pytest.fixture
