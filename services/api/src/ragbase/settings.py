@@ -436,6 +436,12 @@ class Settings(BaseSettings):
         words = {"true": "on", "false": "off", "": None}
         return words.get(value.lower(), value.lower()) if isinstance(value, str) else value
 
+    @field_validator("pg_bin", "backup_dir", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: object) -> object:
+        """An empty path would be the current folder."""
+        return None if value == "" else value
+
     @property
     def auth_on(self) -> bool:
         """Whether callers need an API key."""

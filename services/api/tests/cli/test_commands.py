@@ -15,7 +15,8 @@ from ragbase.cli.app import app
 
 runner = CliRunner()
 COMMANDS = [
-    "up", "serve", "migrate", "doctor", "ingest", "search", "delete", "stats", "eval", "bench", "settings",
+    "up", "serve", "worker", "migrate", "backup", "backups", "restore", "doctor", "settings", "reference",
+    "ingest", "search", "delete", "stats", "eval", "bench",
 ]  # fmt: skip
 NOWHERE = "http://127.0.0.1:1"
 
@@ -30,6 +31,13 @@ def test_help_lists_every_command() -> None:
     result = runner.invoke(app, ["--help"])
     assert result.exit_code == 0
     assert all(f" {name} " in result.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["backup", "backups", "restore"])
+def test_without_a_folder_the_next_step_is_of_the_same_command(name: str) -> None:
+    result = runner.invoke(app, [name], env={"RAGBASE_BACKUP_DIR": ""})
+    assert result.exit_code == 2
+    assert f"`ragbase {name} FOLDER`" in result.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)
