@@ -252,7 +252,9 @@ def main() -> int:
     print(text)
     column = f"hybrid@{K}"
     least = found["table"][column] - LOSS_MAX
-    demands = [Bar(f"{column}: blocks against table", found["blocks"][column], least, at_least=True)]
+    demands = [
+        Bar(f"{column}: blocks against table", found["blocks"][column], least, at_least=True)
+    ]
     if options.out is not None:
         write_report(options.out / "csv-rows", found, demands, text)
     return 0 if all(bar.met for bar in demands) else 1
