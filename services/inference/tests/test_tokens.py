@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,27 @@ def test_a_text_over_the_limit_loses_its_end(minilm: TextEmbedder, words: int) -
     assert len(encoded) == min(words + 2, 256)
     assert encoded.cut == (words > 254)
     assert (encoded.ids[0], encoded.ids[-1]) == (101, 102)
+
+
+def test_other_threads_go_on_while_a_text_without_lone_spaces_is_encoded(
+    minilm: TextEmbedder,
+) -> None:
+    done = threading.Event()
+    waits: list[int] = []
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            waits.append(1)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        (encoded,) = minilm.tokenizer.encode(["x" + " " * 1_000_000 + "y"], 8)
+    finally:
+        done.set()
+        ticker.join()
+    assert len(encoded) == 4
+    assert len(waits) > 20  # about a thousand; none to three where the lock is kept
 
 
 def test_special_tokens_are_counted(tokenizer: TextTokenizer) -> None:

@@ -108,10 +108,14 @@ class TextTokenizer:
         ]
 
     def _head(self, text: str, room: int) -> list[int]:
-        """More than ``room`` ids of a long text, or all: the rest is never looked at."""
+        """More than ``room`` ids of a long text, or all: the rest is never looked at.
+
+        A slice is long where lone spaces are rare, so each is encoded as a batch: `encode` alone
+        keeps the interpreter lock, and 5 million blanks would stop all threads for ten seconds.
+        """
         ids: list[int] = []
         for piece in self._slices_of(text):
-            ids += self._inner.encode(piece, add_special_tokens=False).ids
+            ids += self._encode([piece])[0].ids
             if len(ids) > room:
                 break
         return ids
