@@ -183,19 +183,21 @@ async def test_a_worker_that_lost_its_job_stops_and_changes_nothing(bench: Any, 
 
 
 async def test_a_claim_that_was_lost_undoes_what_the_handler_stored(bench: Any) -> None:
-    asked: list[Job] = []
+    asked: list[asyncio.Task[Job]] = []
 
     async def handle(run: JobRun) -> JobResult:
         async with bench.database.transaction() as connection:
             await connection.execute("INSERT INTO collections (name) VALUES ('half')")
-            # Another connection: the caller's wish comes while the transaction is open.
-            asked.append(await bench.jobs.cancel(run.job.id))
+            # Another connection: the caller's wish comes while the transaction is open. A task of
+            # its own: the worker may hear of the wish, and stop us, before its caller has an answer.
+            asked.append(asyncio.create_task(bench.jobs.cancel(run.job.id)))
+            await asyncio.wait(asked)
             await run.commit(connection)
         return None
 
     await bench.worker({"ingest": handle})
     job = await bench.ended(await bench.submit())
-    assert (job.state, asked[0].state) == ("cancelled", "running")
+    assert (job.state, (await asked[0]).state) == ("cancelled", "running")
     async with bench.database.acquire() as connection:
         assert not await connection.fetchval("SELECT count(*) FROM collections WHERE name = 'half'")
 
