@@ -141,7 +141,11 @@ class Settings(BaseSettings):
         description="postgresql://user:password@host:port/database. Required by `serve` and `migrate`.",
     )
     pool_min: int = Field(
-        2, ge=0, validation_alias=_env("RAGBASE_POOL_MIN"), description="Connections kept open."
+        2,
+        ge=0,
+        le=1000,
+        validation_alias=_env("RAGBASE_POOL_MIN"),
+        description="Connections kept open.",
     )
     pool_max: int = Field(
         10,
@@ -222,6 +226,7 @@ class Settings(BaseSettings):
     embedding_threads: int = Field(
         0,
         ge=0,
+        le=1024,
         validation_alias=_env("RAGBASE_EMBEDDING_THREADS"),
         description="onnx: threads of the runtime; 0: all cores.",
     )
