@@ -109,12 +109,14 @@ class Settings(BaseSettings):
     shutdown_drain_s: float = Field(
         0.0,
         ge=0,
+        le=3600,
         validation_alias=_env("RAGBASE_SHUTDOWN_DRAIN"),
         description="After the first signal, seconds to be not ready and still answer, until load balancers have noticed.",
     )
     shutdown_grace_s: float = Field(
         25.0,
         ge=0,
+        le=86_400,
         validation_alias=_env("RAGBASE_SHUTDOWN_GRACE"),
         description="Seconds that requests and jobs under way get to finish after that.",
     )
@@ -157,6 +159,7 @@ class Settings(BaseSettings):
     statement_timeout_s: float = Field(
         30.0,
         gt=0,
+        le=86_400,
         validation_alias=_env("RAGBASE_STATEMENT_TIMEOUT"),
         description="Longest a search statement may run, in seconds.",
     )
@@ -293,6 +296,7 @@ class Settings(BaseSettings):
     job_retention_days: float = Field(
         7.0,
         gt=0,
+        le=36_500,
         validation_alias=_env("RAGBASE_JOB_RETENTION_DAYS"),
         description="How long ended jobs are kept; failed ones can be retried so long.",
     )
@@ -380,6 +384,7 @@ class Settings(BaseSettings):
     parse_parallel: int = Field(
         2,
         ge=1,
+        le=256,
         validation_alias=_env("RAGBASE_PARSE_PARALLEL"),
         description="Files read at once, each by a process of its own.",
     )

@@ -6,6 +6,7 @@ import asyncio
 import io
 import signal
 import zipfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import psutil
@@ -179,7 +180,9 @@ async def test_cancelling_ends_the_process(read: Read, processes: ForkServer) ->
     await until(lambda: not children(processes))
 
 
-async def test_no_more_are_read_at_once_than_allowed(processes: ForkServer) -> None:
+async def test_no_more_are_read_at_once_than_allowed_and_none_waits_for_ever(
+    processes: ForkServer,
+) -> None:
     parser = FileParser(ParseLimits(5_000_000, timeout_s=0.5, parallel=2), processes)
     reading = [
         asyncio.create_task(parser.parse(io.BytesIO(CELLS), len(CELLS), "a.html")) for _ in range(5)
@@ -190,7 +193,10 @@ async def test_no_more_are_read_at_once_than_allowed(processes: ForkServer) -> N
         await asyncio.sleep(0.02)
     assert most == 2
     ends = await asyncio.gather(*reading, return_exceptions=True)
-    assert [getattr(end, "code", end) for end in ends] == ["parse_timeout"] * 5
+    codes = Counter(getattr(end, "code", end) for end in ends)
+    assert set(codes) <= {"parse_timeout", "overloaded"}
+    assert codes["parse_timeout"] >= 2
+    assert codes["overloaded"] >= 1  # the fifth would have waited for two others
 
 
 async def test_the_processes_know_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import re
 import signal
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from ragbase.errors import InvalidInputError, TooLargeError, UnavailableError
+from ragbase.errors import InvalidInputError, OverloadedError, TooLargeError, UnavailableError
 from ragbase.ingest.parse.kinds import HEAD_BYTES, FileKind, kind_of
 from ragbase.ingest.parse.launch import Ended, Launcher, Running, launcher
 from ragbase.ingest.parse.parsed import ParsedFile, unreadable
@@ -55,7 +56,8 @@ class FileParser:
         ``media_type`` is what the sender declared. Cancelling ends the process. Raises
         `UnsupportedMediaTypeError`, `TooLargeError`, and `InvalidInputError` with the codes
         ``blank``, ``no_text``, ``encrypted``, ``invalid_text``, ``file_unreadable``,
-        ``parse_timeout`` and ``parse_memory``; `UnavailableError` when no process can run.
+        ``parse_timeout`` and ``parse_memory``; `OverloadedError` when no place became free in time;
+        `UnavailableError` when no process can run.
         """
         if size == 0:
             raise unreadable("The file is empty.", "blank")
@@ -73,12 +75,29 @@ class FileParser:
             limits.memory_bytes,
             charset[1] if charset else None,
         )
-        async with self._places:
+        async with self._place():
             return kind, await self._run(job, head, file)
 
     async def aclose(self) -> None:
         """End all processes."""
         await self._processes.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """One of the places for files; nobody waits longer than one file may take."""
+        try:
+            async with asyncio.timeout(self._limits.timeout_s):
+                await self._places.acquire()
+        except TimeoutError:
+            raise OverloadedError(
+                f"{self._limits.parallel} files are being read (RAGBASE_PARSE_PARALLEL) and none "
+                "was done in time; try again later, or queue the file (Prefer: respond-async).",
+                retry_after=self._limits.timeout_s,
+            ) from None
+        try:
+            yield
+        finally:
+            self._places.release()
 
     def _refuse_hopeless(self, kind: FileKind, size: int) -> None:
         """Text whose bytes cannot make few enough characters needs no reading."""

@@ -79,10 +79,12 @@ class RequestContext:
             try:
                 await self._app(scope, receive, send_with_id)
             except asyncio.CancelledError:
-                if sent or not _leaving(scope):
+                if not _leaving(scope):
                     raise
                 # The server's patience has ended; the caller learns it, and nothing was stored.
-                await error_response(_LEAVING)(scope, receive, send_with_id)
+                # An answer that has begun is cut, which its reader sees.
+                if not sent:
+                    await error_response(_LEAVING)(scope, receive, send_with_id)
             finally:
                 metrics.HTTP_INFLIGHT.dec()
                 self._record(scope, status, perf_counter() - started)
