@@ -29,7 +29,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from bench.corpus import evaldata
+from bench.corpus import needed_evaldata
 from bench.latency import SETTINGS, fill
 from bench.report import Bar, state_folder, write_report
 from ragbase.clients.embedder import Embedder
@@ -213,10 +213,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     configure_logging("warning", "console")
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     report = asyncio.run(bench(folder, arguments.set, arguments.chunks))
     found = report["judged"]
     bars = [

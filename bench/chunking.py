@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.corpus import evaldata, read_jsonl
+from bench.corpus import needed_evaldata, read_jsonl
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.inprocess import open_inprocess
 from ragbase.ingest.headers import indexed_content, title_line
@@ -72,10 +72,7 @@ def main() -> int:
     parser.add_argument("--window", type=int, default=200, help="words of the fixed windows")
     parser.add_argument("--out", type=Path, default=None, help="folder for chunking.json")
     options = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     rows = asyncio.run(compare(folder / "chunk-spans", options.k, options.window))
     print(table(rows, options.k))
     if options.out is not None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = [
     "clustered",
     "evaldata",
     "load",
+    "needed_evaldata",
     "read_jsonl",
     "read_sources",
     "sample",
@@ -77,6 +79,15 @@ def evaldata() -> Path | None:
     beside = Path(__file__).resolve().parents[2] / "shared" / "evaldata"
     folder = Path(os.environ.get("RAGBASE_EVALDATA") or beside)
     return folder if folder.is_dir() else None
+
+
+def needed_evaldata() -> Path:
+    """The same, for a bench that cannot do without: ends the program with exit code 2."""
+    folder = evaldata()
+    if folder is None:
+        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
+        raise SystemExit(2)
+    return folder
 
 
 def read_jsonl(path: Path) -> Iterator[dict[str, str]]:

@@ -30,7 +30,7 @@ from typing import Any
 
 import httpx
 
-from bench.corpus import ENGLISH, evaldata, read_jsonl
+from bench.corpus import ENGLISH, needed_evaldata, read_jsonl
 from bench.report import Bar, state_folder, write_report
 from bench.server import cpu_seconds, start_api
 from ragbase.clients.embedder import Embedder
@@ -224,10 +224,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     documents = read_documents(folder, arguments.documents)
     chunks, spent = asyncio.run(bench(documents, arguments.rounds))
     text = as_markdown(len(documents), chunks, spent)

@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from bench.corpus import ENGLISH, evaldata, load, read_jsonl, read_sources, sample
+from bench.corpus import ENGLISH, load, needed_evaldata, read_jsonl, read_sources, sample
 from bench.report import state_folder
 from bench.server import rss_mb, start_api
 from ragbase.clients.embedder import Embedder
@@ -218,8 +218,9 @@ async def bench(
         nullcontext(state) if state else state_folder() as place,
         EmbeddedPostgres(place / f"pg{chunks}", settings=SETTINGS) as server,
     ):
-        await migrate(server.dsn, dialect="native")
-        if not filled:
+        if filled:
+            await migrate(server.dsn, dialect="native")
+        else:
             await fill(server.dsn, chunks, embedder, folder)
         process, url = start_api({"DATABASE_URL": server.dsn})
         try:
@@ -243,10 +244,7 @@ def main() -> int:
     parser.add_argument("--state", type=Path, help="keep the filled databases here for next time")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     results = []
     for chunks in arguments.chunks:
         result = asyncio.run(

@@ -25,8 +25,8 @@ from bench.corpus import (
     ENGLISH,
     Corpus,
     clustered,
-    evaldata,
     load,
+    needed_evaldata,
     read_jsonl,
     read_sources,
     sample,
@@ -238,10 +238,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     missed = False
     for chunks in arguments.chunks:
         report = asyncio.run(bench(chunks, arguments.rounds, folder))

@@ -38,7 +38,7 @@ import httpx
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.corpus import evaldata, read_sources
+from bench.corpus import needed_evaldata, read_sources
 from bench.latency import SETTINGS, fill, read_queries
 from bench.report import Bar, state_folder, write_report
 from bench.server import cpu_seconds, rss_mb, start_api
@@ -329,18 +329,16 @@ def main() -> int:
     parser.add_argument("--state", type=Path, help="keep the filled database here for next time")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     state = arguments.state
     filled = state is not None and (state / f"pg{CHUNKS}").exists()
     with (
         nullcontext(state) if state else state_folder() as place,
         EmbeddedPostgres(place / f"pg{CHUNKS}", settings=SETTINGS) as server,
     ):
-        asyncio.run(migrate(server.dsn, dialect="native"))
-        if not filled:
+        if filled:
+            asyncio.run(migrate(server.dsn, dialect="native"))
+        else:
             asyncio.run(_fill(server.dsn, folder))
         postmaster = int((server.data_dir / "postmaster.pid").read_text().split()[0])
         api, url = start_api({"DATABASE_URL": server.dsn})

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.corpus import Corpus, Source, clustered, evaldata, load, read_sources, sample
+from bench.corpus import Corpus, Source, clustered, load, needed_evaldata, read_sources, sample
 from bench.report import Bar, state_folder, write_report
 from ragbase.clients.select import open_embedder
 from ragbase.embedded import EmbeddedPostgres
@@ -235,10 +235,7 @@ def main() -> int:
     parser.add_argument("--model", default="", help="folder or name; default: the product's")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    folder = evaldata()
-    if folder is None:
-        print("No evaluation data: set RAGBASE_EVALDATA.", file=sys.stderr)
-        return 2
+    folder = needed_evaldata()
     missed = False
     for chunks in arguments.chunks:
         report = asyncio.run(bench(chunks, arguments.queries, folder, arguments.model))
