@@ -1,12 +1,27 @@
-"""Ending tasks that run in the background."""
+"""Steps repeated in the background, and the end of the tasks that do it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn
 
-__all__ = ["end"]
+from ragbase.errors import RagBaseError
+
+__all__ = ["end", "repeat"]
+
+
+async def repeat(
+    step: Callable[[], Awaitable[None]], every_s: float, failed: Callable[[RagBaseError], None]
+) -> NoReturn:
+    """``step`` now, and again ``every_s`` after it has ended; ``failed`` is told of our errors."""
+    while True:
+        try:
+            await step()
+        except RagBaseError as error:
+            failed(error)
+        await asyncio.sleep(every_s)
 
 
 async def end(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -7,7 +7,7 @@ from typing import get_args
 
 from ragbase.errors import RagBaseError
 from ragbase.models.jobs import JobKind, JobState
-from ragbase.services.background import end
+from ragbase.services.background import end, repeat
 from ragbase.storage.jobs_upkeep import JobCount, count_jobs
 from ragbase.storage.pool import Database
 from ragbase.telemetry import metrics
@@ -28,19 +28,14 @@ class JobGauges:
 
     def start(self) -> None:
         """Begin; the first count comes at once."""
-        self._task = asyncio.create_task(self._refresh_forever())
+        self._task = asyncio.create_task(repeat(self.refresh, _EVERY_S, self._failed))
 
     async def stop(self) -> None:
         """End."""
         await end([self._task] if self._task else [])
 
-    async def _refresh_forever(self) -> None:
-        while True:
-            try:
-                await self.refresh()
-            except RagBaseError as error:
-                self._log.info("jobs_not_counted", code=error.code)
-            await asyncio.sleep(_EVERY_S)
+    def _failed(self, error: RagBaseError) -> None:
+        self._log.info("jobs_not_counted", code=error.code)
 
     async def refresh(self) -> None:
         """Count now."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from ragbase.errors import RagBaseError
-from ragbase.services.background import end
+from ragbase.services.background import end, repeat
 from ragbase.storage import collections as store
 from ragbase.storage.pool import Connection, Database
 from ragbase.telemetry import metrics
@@ -35,21 +35,16 @@ class Upkeep:
     def start(self) -> None:
         """Begin; the first round comes at once."""
         self._tasks = [
-            asyncio.create_task(self._repeat(self._round, _EVERY_S)),
-            asyncio.create_task(self._repeat(self._pool, _POOL_EVERY_S)),
+            asyncio.create_task(repeat(self._round, _EVERY_S, self._failed)),
+            asyncio.create_task(repeat(self._pool, _POOL_EVERY_S, self._failed)),
         ]
 
     async def stop(self) -> None:
         """End after the step under way."""
         await end(self._tasks)
 
-    async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
-        while True:
-            try:
-                await step()
-            except RagBaseError as error:
-                self._log.warning("upkeep_failed", code=error.code, reason=error.message)
-            await asyncio.sleep(seconds)
+    def _failed(self, error: RagBaseError) -> None:
+        self._log.warning("upkeep_failed", code=error.code, reason=error.message)
 
     async def _round(self) -> None:
         async with self._database.transaction() as connection:
