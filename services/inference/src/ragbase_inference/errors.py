@@ -5,7 +5,9 @@ InferenceError
 ├── TextTooLongError        the caller: the text has more tokens than the model reads
 ├── QueueFullError          wait: more is queued than this process can answer in time
 ├── ClosedError             nobody: the model was closed while work was waiting
-└── ModelFailedError        a bug, or memory ran out: the model did not answer on an input
+└── ModelFailedError        a bug: the model did not answer on an input
+    ├── OutOfMemoryError    a smaller batch may do
+    └── NotFiniteError      the model answered with NaN or infinities
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ __all__ = [
     "InferenceError",
     "ModelFailedError",
     "ModelUnavailableError",
+    "NotFiniteError",
+    "OutOfMemoryError",
     "QueueFullError",
     "TextTooLongError",
 ]
@@ -48,3 +52,11 @@ class ClosedError(InferenceError):
 
 class ModelFailedError(InferenceError):
     """The runtime failed on an input, or answered with something of another shape."""
+
+
+class OutOfMemoryError(ModelFailedError):
+    """The device has too little memory for this batch."""
+
+
+class NotFiniteError(ModelFailedError):
+    """What the model gave for an input holds NaN or infinities."""
