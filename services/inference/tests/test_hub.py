@@ -18,6 +18,7 @@ from huggingface_hub import constants
 
 from ragbase_inference import hub as module
 from ragbase_inference.errors import ModelUnavailableError
+from ragbase_inference.files import ModelFiles, Runner, embedding_on_onnx
 from ragbase_inference.hub import fetch, wanted_files
 
 REVISION = "a" * 40
@@ -90,6 +91,13 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.server_close()
 
 
+def fetched(name: str, revision: str | None) -> Path:
+    """Folder of an embedding model for ONNX Runtime."""
+    folder, runner = fetch(name, revision, embedding_on_onnx)
+    assert runner is Runner.ONNX_EMBEDDING
+    return folder
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -103,31 +111,31 @@ def test_a_model_is_fetched_once_and_without_what_is_not_needed(
         "pytorch_model.bin": b"pickle",
         "onnx/model.onnx": b"another form of the weights",
     }
-    folder = fetch("own/model", None)
+    folder = fetched("own/model", None)
     assert sorted(files_of(folder)) == ["config.json", "model.safetensors", "tokenizer.json"]
     hub.asked.clear()
-    assert fetch("own/model", None) == folder
+    assert fetched("own/model", None) == folder
     assert hub.asked == []
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert fetch("own/model", None) == folder
+    assert fetched("own/model", None) == folder
 
 
 def test_a_half_fetched_model_is_completed(hub: Any, make_model: Any) -> None:
     hub.models["own/model"] = files_of(make_model())
-    folder = fetch("own/model", None)
+    folder = fetched("own/model", None)
     (folder / "model.safetensors").unlink()
-    assert (fetch("own/model", None) / "model.safetensors").is_file()
+    assert (fetched("own/model", None) / "model.safetensors").is_file()
 
 
 def test_a_cache_without_the_pooling_is_completed(hub: Any, make_model: Any) -> None:
     """As another program leaves it that wants the encoder only."""
     pooling = {"modules.json": b"[]", "1_Pooling/config.json": b"{}"}
     hub.models["own/model"] = {**files_of(make_model()), **pooling}
-    folder = fetch("own/model", None)
+    folder = fetched("own/model", None)
     (folder / "1_Pooling" / "config.json").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "is_marked", lambda kind, fact: False)
-        assert "1_Pooling/config.json" in files_of(fetch("own/model", None))
+        assert "1_Pooling/config.json" in files_of(fetched("own/model", None))
 
 
 @pytest.mark.parametrize(
@@ -143,46 +151,72 @@ def test_a_cache_without_the_pooling_is_completed(hub: Any, make_model: Any) -> 
 def test_refusals_say_what_to_do(hub: Any, answer: tuple[int, str], advice: str) -> None:
     hub.models["own/model"] = answer
     with pytest.raises(ModelUnavailableError, match=advice):
-        fetch("own/model", "v9")
+        fetched("own/model", "v9")
 
 
 def test_offline_says_what_to_do(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ModelUnavailableError, match="HF_HUB_OFFLINE is set"):
-        fetch("own/model", None)
+        fetched("own/model", None)
 
 
 def test_an_unreachable_hub_says_what_to_do(hub: Any) -> None:
     hub.server_close()
     with pytest.raises(ModelUnavailableError, match="cannot be fetched"):
-        fetch("own/model", None)
+        fetched("own/model", None)
 
 
 def test_no_model_id() -> None:
     with pytest.raises(ModelUnavailableError, match="neither a folder nor"):
-        fetch("not a model!", None)
+        fetched("not a model!", None)
+
+
+BERT = {"model_type": "bert", "architectures": ["BertModel"]}
+
+
+def files(*names: str, **config: Any) -> ModelFiles:
+    return ModelFiles("m", {**BERT, **config}, frozenset(names))
 
 
 def test_weights_are_wanted_in_one_form() -> None:
-    files = ["tokenizer.json", "config.json", "model.safetensors", "onnx/model.onnx"]
-    converted = wanted_files("m", files, convertible=True)
+    names = ["tokenizer.json", "config.json", "model.safetensors", "onnx/model.onnx"]
+    converted = wanted_files(files(*names), Runner.ONNX_EMBEDDING)
     assert "model*.safetensors" in converted
     assert "onnx/model.onnx" not in converted
-    published = wanted_files("m", files, convertible=False)
+    published = wanted_files(files(*names, model_type="foreign"), Runner.ONNX_EMBEDDING)
     assert "onnx/model.onnx" in published
     assert "model*.safetensors" not in published
 
 
 @pytest.mark.parametrize(
-    ("files", "convertible", "why"),
+    ("names", "wanted", "unwanted"),
     [
-        (["model.safetensors"], True, r"tokenizer\.json"),
-        (["tokenizer.json", "model.safetensors"], False, r"onnx/model\.onnx"),
-        (["tokenizer.json", "pytorch_model.bin"], True, "safetensors"),
+        (["model.safetensors", "pytorch_model.bin"], "model*.safetensors", "pytorch_model*.bin"),
+        (["pytorch_model.bin"], "pytorch_model*.bin", "model*.safetensors"),
+    ],
+)
+def test_torch_wants_safetensors_where_there_are_any(
+    names: list[str], wanted: str, unwanted: str
+) -> None:
+    patterns = wanted_files(files(*names), Runner.TORCH_PAIRS)
+    assert wanted in patterns
+    assert unwanted not in patterns
+    assert "*.model" in patterns
+
+
+@pytest.mark.parametrize(
+    ("names", "model_type", "why"),
+    [
+        (["model.safetensors"], "bert", r"tokenizer\.json"),
+        (["tokenizer.json", "model.safetensors"], "foreign", r"onnx/model\.onnx"),
+        (["tokenizer.json", "pytorch_model.bin"], "bert", "safetensors"),
     ],
 )
 def test_a_model_that_cannot_be_run_is_not_fetched(
-    files: list[str], convertible: bool, why: str
+    hub: Any, names: list[str], model_type: str, why: str
 ) -> None:
+    config = json.dumps({**BERT, "model_type": model_type}).encode()
+    hub.models["own/model"] = {"config.json": config, **dict.fromkeys(names, b"large")}
     with pytest.raises(ModelUnavailableError, match=why):
-        wanted_files("m", files, convertible=convertible)
+        fetched("own/model", None)
+    assert not any(name in " ".join(hub.asked) for name in names)

@@ -51,8 +51,10 @@ def test_a_wheel_with_other_weights_is_refused(
 
 def test_without_the_wheel_minilm_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MINILM_WHEEL", "no_such_package")
-    monkeypatch.setattr(module, "_from_hub", lambda name: Path("/hub") / name)
-    assert resolve("all-MiniLM-L6-v2").folder == Path("/hub") / MINILM
+    asked: list[str] = []
+    monkeypatch.setattr(module, "_from_hub", lambda name, choose: asked.append(name))
+    resolve("all-MiniLM-L6-v2")
+    assert asked == [MINILM]
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "/nowhere", "~/nowhere", ""])

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.families import Prefixes, family_prefixes
 
-__all__ = ["ModelConfig", "Pooling", "Precision", "read_config"]
+__all__ = ["ModelConfig", "Pooling", "Precision", "read_config", "read_object"]
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 Precision = Literal["fp32", "int8"]
@@ -53,7 +53,7 @@ class ModelConfig:
 
 def read_config(name: str, folder: Path) -> ModelConfig:
     """Read the files of a model folder; raises `ModelUnavailableError` on what we cannot run."""
-    encoder = _read_object(folder / "config.json", required=True)
+    encoder = read_object(folder / "config.json", required=True)
     pooling_folder = _pooling_folder(folder)
     pad_id = int(encoder.get("pad_token_id") or 0)
     model_type = str(encoder.get("model_type", ""))
@@ -63,7 +63,7 @@ def read_config(name: str, folder: Path) -> ModelConfig:
         model_type=model_type,
         dimension=_dimension(encoder, folder),
         max_tokens=_max_tokens(encoder, folder, pad_id + 1 if model_type in _ROBERTA_LIKE else 0),
-        pooling=_pooling(_read_object(folder / pooling_folder / "config.json"), folder),
+        pooling=_pooling(read_object(folder / pooling_folder / "config.json"), folder),
         prefixes=_prefixes(name, folder),
         pad_id=pad_id,
         encoder=encoder,
@@ -81,7 +81,11 @@ def _read_json(path: Path, *, required: bool = False) -> Any:
         raise ModelUnavailableError(f"{path} cannot be read: {error}") from error
 
 
-def _read_object(path: Path, *, required: bool = False) -> dict[str, Any]:
+def read_object(path: Path, *, required: bool = False) -> dict[str, Any]:
+    """The JSON object in a file; empty where there is no file, unless it is ``required``.
+
+    Raises `ModelUnavailableError`.
+    """
     found = _read_json(path, required=required)
     if found is None:
         return {}
@@ -128,8 +132,8 @@ def _pooling(config: Mapping[str, Any], folder: Path) -> Pooling:
 def _max_tokens(encoder: Mapping[str, Any], folder: Path, position_offset: int) -> int:
     """The least of what the sentence model, the tokenizer and the position table allow."""
     limits = [
-        _read_object(folder / "sentence_bert_config.json").get("max_seq_length"),
-        _read_object(folder / "tokenizer_config.json").get("model_max_length"),
+        read_object(folder / "sentence_bert_config.json").get("max_seq_length"),
+        read_object(folder / "tokenizer_config.json").get("model_max_length"),
     ]
     positions = encoder.get("max_position_embeddings") or encoder.get("n_positions")
     if isinstance(positions, int):
@@ -142,7 +146,7 @@ def _max_tokens(encoder: Mapping[str, Any], folder: Path, position_offset: int) 
 
 def _prefixes(name: str, folder: Path) -> Prefixes:
     """Prompts of the model's files, else those its family is known to want."""
-    config = _read_object(folder / "config_sentence_transformers.json")
+    config = read_object(folder / "config_sentence_transformers.json")
     prompts = config.get("prompts")
     if not isinstance(prompts, dict) or not any(prompts.values()):
         return family_prefixes(name)

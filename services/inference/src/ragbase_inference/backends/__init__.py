@@ -1,0 +1,1 @@
+"""Ways to run a model; `ragbase_inference.backends.open` picks one."""
