@@ -1,0 +1,34 @@
+"""The API's settings: one class, every value from the environment (or ``<NAME>_FILE``).
+
+Names of the original are kept; new ones carry ``RAGBASE_``. ``ragbase settings`` prints this
+list. An empty service URL means "not configured", never a default host.
+"""
+
+from __future__ import annotations
+
+from ragbase.settings.chunking import ChunkingSettings
+from ragbase.settings.database import DatabaseSettings
+from ragbase.settings.embedding import MINILM, EmbeddingSettings
+from ragbase.settings.jobs import JobSettings
+from ragbase.settings.limits import LimitSettings
+from ragbase.settings.search import SearchSettings
+from ragbase.settings.server import ServerSettings
+
+__all__ = ["MINILM", "Settings"]
+
+
+class Settings(  # pydantic collects fields from the last base to the first
+    LimitSettings,
+    SearchSettings,
+    JobSettings,
+    ChunkingSettings,
+    EmbeddingSettings,
+    DatabaseSettings,
+    ServerSettings,
+):
+    """All settings of API, worker and CLI."""
+
+    @property
+    def ef_search(self) -> int:
+        """HNSW search width of a connection: wide enough for searches that set no depth."""
+        return max(self.hnsw_ef_search, self.default_candidates)

@@ -1,0 +1,71 @@
+"""Where values come from, and the form of a setting; each section is a class over `Section`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+__all__ = ["MIB", "Section", "env"]
+
+MIB = 1024 * 1024
+
+
+def env(*names: str) -> AliasChoices:
+    """The names under which a setting is read; the first one is listed."""
+    return AliasChoices(*names)
+
+
+class _EnvSource(EnvSettingsSource):
+    """Reads a setting under its own names only.
+
+    pydantic-settings would read the field's name too, so that every shell's ``HOME``, and many a
+    platform's ``HOST`` and ``PORT``, would become ours.
+    """
+
+    def _extract_field_info(
+        self, field: Any, field_name: str, *args: Any, **kwargs: Any
+    ) -> list[tuple[str, str, bool]]:
+        found = super()._extract_field_info(field, field_name, *args, **kwargs)
+        return [info for info in found if info[0] != field_name]
+
+
+class _FileSource(_EnvSource):
+    """Reads ``<NAME>_FILE`` where ``<NAME>`` is unset: how Kubernetes and Docker mount secrets."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        for key, name, _ in self._extract_field_info(field, field_name):
+            path = self.env_vars.get(f"{name.lower()}_file")
+            if path:
+                try:
+                    return Path(path).read_text(encoding="utf-8").strip(), key, False
+                except OSError as error:
+                    raise ValueError(f"{name}_FILE: cannot read {path}: {error.strerror}") from None
+        return None, field_name, False
+
+
+class Section(BaseSettings):
+    """Settings that belong together."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="", extra="ignore", populate_by_name=True, frozen=True
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over the environment, which wins over ``<NAME>_FILE``."""
+        return init_settings, _EnvSource(settings_cls), _FileSource(settings_cls)
