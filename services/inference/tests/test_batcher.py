@@ -204,3 +204,17 @@ async def test_closing_fails_what_waits_and_ends_what_runs(
     with pytest.raises(ClosedError):
         await batcher.submit(3)
     assert "batcher_0" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_batch_holds_at_most_so_many_items(model: Model) -> None:
+    batcher = Batcher[int, int](
+        model, cost=lambda item: item, max_cost=1000, max_items=2, max_waiting=8
+    )
+    first = await occupied(batcher, model)
+    rest = await queued(batcher, 5, 6, 7, 5)
+    assert batcher.waiting == 4
+    model.release()
+    assert await asyncio.gather(first, *rest) == [2, 10, 12, 14, 10]
+    assert model.batches == [[1], [5, 5], [6, 7]]
+    assert batcher.waiting == 0
+    await batcher.aclose()

@@ -92,3 +92,13 @@ def test_a_model_that_comes_too_late_is_closed() -> None:
     with pytest.raises(ClosedError):
         registry.get("a")
     assert late[0].closed
+
+
+def test_an_unloaded_model_is_closed_and_loaded_anew() -> None:
+    registry = ModelRegistry(Model)
+    first = registry.get("a")
+    registry.unload("a")
+    registry.unload("never loaded")
+    assert first.closed
+    assert registry.loaded() == []
+    assert registry.get("a") is not first

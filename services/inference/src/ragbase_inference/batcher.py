@@ -7,6 +7,7 @@ nobody waits for a timer, and batches grow with the load.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +37,9 @@ class Batcher(Generic[Item, Result]):
 
     ``cost`` is an item's size (tokens); a batch is padded to its largest item, so a batch of n
     costs n times that, and at most ``max_cost`` (a larger item runs alone). An item joins a batch
-    only where that adds at most ``max_padding`` of padding. The oldest item is in every batch, in
-    the company of those nearest to its size. At most ``max_waiting`` items wait.
+    only where that adds at most ``max_padding`` of padding, and there are fewer than ``max_items``.
+    The oldest item is in every batch, in the company of those nearest to its size. At most
+    ``max_waiting`` items wait.
     """
 
     def __init__(
@@ -48,18 +50,25 @@ class Batcher(Generic[Item, Result]):
         max_cost: int,
         max_waiting: int,
         max_padding: int | None = None,
+        max_items: int | None = None,
         name: str = "batcher",
     ) -> None:
         self._run = run
         self._cost = cost
         self._max_cost = max_cost
         self._max_padding = max_cost if max_padding is None else max_padding
+        self._max_items = sys.maxsize if max_items is None else max_items
         self._max_waiting = max_waiting
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._turns = asyncio.Semaphore(max(1, max_waiting // _WINDOW))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait for a batch."""
+        return sum(not one.future.done() for one in self._waiting)
 
     async def submit(self, item: Item) -> Result:
         """Result of one item. Raises `QueueFullError`, `ClosedError`, or what ``run`` raised."""
@@ -122,6 +131,7 @@ class Batcher(Generic[Item, Result]):
             order.index(0) if order else 0,
             max_cost=self._max_cost,
             max_padding=self._max_padding,
+            max_items=self._max_items,
         )
         batch = [seen[number] for number in sorted(order[taken])]
         left = {id(one) for one in batch}
@@ -156,11 +166,15 @@ class Batcher(Generic[Item, Result]):
         await asyncio.to_thread(self._thread.shutdown)
 
 
-def _neighbours(costs: Sequence[int], first: int, *, max_cost: int, max_padding: int) -> slice:
+def _neighbours(
+    costs: Sequence[int], first: int, *, max_cost: int, max_padding: int, max_items: int
+) -> slice:
     """A run of the sorted ``costs`` around ``first``, grown on the side that pads less."""
     low, high = first, min(first + 1, len(costs))
     while True:
         count, largest = high - low, costs[high - 1] if costs else 0
+        if count >= max_items:
+            return slice(low, high)
         sides = []
         if low > 0 and (count + 1) * largest <= max_cost:
             sides.append((largest - costs[low - 1], low - 1, high))

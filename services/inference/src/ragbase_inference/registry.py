@@ -63,6 +63,16 @@ class ModelRegistry(Generic[Model]):
         with self._guard:
             return list(self._models)
 
+    def unload(self, name: str) -> None:
+        """Close one model, if it is loaded; the next `get` loads it again."""
+        with self._guard:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            with self._guard:
+                model = self._models.pop(name, None)
+            if model is not None:
+                model.close()
+
     def close(self) -> None:
         """Close all models; later calls of `get` raise `ClosedError`."""
         with self._guard:

@@ -1,0 +1,1 @@
+"""The named models of a process: when they are loaded, how much may wait, who shares a batch."""
