@@ -21,7 +21,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ragbase_inference.tokens import Encoded, TextTokenizer
+from ragbase_inference.tokens import Encoded, Side, TextTokenizer
 
 __all__ = [
     "Backend",
@@ -38,8 +38,6 @@ __all__ = [
 
 Kind: TypeAlias = Literal["embedding", "reranker", "classifier", "ner"]
 Backend: TypeAlias = Literal["onnx", "torch", "gliner"]
-Side: TypeAlias = Literal["left", "right"]
-"""The end of a text that is cut where it is too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from ragbase_inference.errors import ModelUnavailableError
+from ragbase_inference.errors import ModelUnavailableError, TextTooLongError
+from ragbase_inference.pair_template import PairTemplate, longest_first, pair_template
+from ragbase_inference.slices import slices
+from ragbase_inference.token_text import TokenText, token_texts
 
-__all__ = ["Encoded", "TextTokenizer"]
+__all__ = ["Encoded", "Side", "TextTokenizer"]
+
+Side: TypeAlias = Literal["left", "right"]
+"""The end of a text that is cut where it is too long."""
 
 _SLICE_CHARS = 10_000
 """A tokenizer slows down on long texts (1 MB whole: 1.1 s; in slices, in parallel: 0.4 s)."""
 _SLICES_AT_ONCE = 32
 """An encoding holds 130 bytes a token: of 5 million characters at once 340 MB, of these 20."""
-_SLICE_POINT = re.compile(r"(?<=\S) (?=\S)")
-"""One lone space: no tokenizer joins what stands before it with what follows, and the slice that
-begins with it is tokenised as it would be in place. (Of other white space some is dropped by
-some tokenizers, so that the words around it become one.)"""
+_EDGE_TOKENS = 64
+"""Tokens this near to where a text was cut blindly may be others than in the whole text."""
 _PROBE = "Slices of text, joined again, must give the (same) tokens: 3.14 naïve 世界"
 
 
@@ -32,6 +37,8 @@ class Encoded:
 
     ids: list[int]
     cut: bool = False
+    segments: list[int] | None = None
+    """Of each token, the text of a pair it belongs to, as the model numbers them; None: all 0."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -68,13 +75,13 @@ class TextTokenizer:
 
     def _slices_are_safe(self) -> bool:
         """Whether slicing changes nothing; it does where a mark is put before every text."""
-        slices = list(_slices(_PROBE, size=1))
-        batch = self._inner.encode_batch(slices, add_special_tokens=False)
+        probes = list(slices(_PROBE, size=1))
+        batch = self._inner.encode_batch(probes, add_special_tokens=False)
         joined = [token for one in batch for token in one.ids]
         return joined == self._inner.encode(_PROBE, add_special_tokens=False).ids
 
     def _slices_of(self, text: str) -> list[str]:
-        return list(_slices(text, _SLICE_CHARS)) if self._sliceable else [text]
+        return list(slices(text, _SLICE_CHARS)) if self._sliceable else [text]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens of each text, without special tokens."""
@@ -95,33 +102,139 @@ class TextTokenizer:
                 start += len(piece)
         return np.concatenate(parts)
 
-    def encode(self, texts: Sequence[str], limit: int) -> list[Encoded]:
-        """Ids to run, at most ``limit`` with special tokens; longer texts lose their end."""
-        room = limit - self.special_tokens
+    def encode(
+        self,
+        texts: Sequence[str],
+        limit: int,
+        *,
+        cut: Side | None = "right",
+        special: bool = True,
+    ) -> list[Encoded]:
+        """Ids to run, at most ``limit`` with special tokens; longer texts lose the end ``cut``.
+
+        ``cut`` None: raises `TextTooLongError` instead. ``special`` False leaves special tokens
+        out. Work is bounded by ``limit``, not by the length of the texts.
+        """
+        encoded = [
+            self._lone(ids, limit, cut, special=special)
+            for ids in self._bounded(texts, limit, cut or "right")
+        ]
+        if cut is None:
+            self._refuse_cut(encoded, [(text, None) for text in texts], limit, special=special)
+        return encoded
+
+    def encode_pairs(
+        self,
+        pairs: Sequence[tuple[str, str | None]],
+        limit: int,
+        *,
+        cut: Side | None = "right",
+    ) -> list[Encoded]:
+        """Ids of (first, second) joined as the model wants it, or of lone texts (first, None).
+
+        Too long pairs lose tokens of their longer member first. Else as `encode`. A text that
+        occurs in many pairs, as a query does, is tokenised once.
+        """
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair if text is not None))
+        ids = dict(zip(texts, self._bounded(texts, limit, cut or "right"), strict=True))
+        encoded = [
+            self._lone(ids[first], limit, cut)
+            if second is None
+            else self._joined(ids[first], ids[second], limit, cut)
+            for first, second in pairs
+        ]
+        if cut is None:
+            self._refuse_cut(encoded, pairs, limit)
+        return encoded
+
+    def _lone(
+        self, ids: list[int], limit: int, cut: Side | None, *, special: bool = True
+    ) -> Encoded:
+        before, after = (self._before, self._after) if special else ([], [])
+        kept = _keep(ids, limit - len(before) - len(after), cut)
+        return Encoded([*before, *kept, *after], cut=len(kept) < len(ids))
+
+    def _joined(self, first: list[int], second: list[int], limit: int, cut: Side | None) -> Encoded:
+        room = max(0, limit - self._pairs.special_tokens)
+        ones, twos = longest_first(len(first), len(second), room)
+        ids, segments = self._pairs.join(_keep(first, ones, cut), _keep(second, twos, cut))
+        return Encoded(ids, ones + twos < len(first) + len(second), segments)
+
+    def _refuse_cut(
+        self,
+        encoded: Sequence[Encoded],
+        inputs: Sequence[tuple[str, str | None]],
+        limit: int,
+        *,
+        special: bool = True,
+    ) -> None:
+        """Raise `TextTooLongError` of the first that was cut, its tokens counted whole."""
+        for index, (one, (first, second)) in enumerate(zip(encoded, inputs, strict=True)):
+            if one.cut:
+                extra = self.special_tokens if special else 0
+                if second is not None:
+                    extra = self._pairs.special_tokens
+                texts = [first] if second is None else [first, second]
+                raise TextTooLongError(index, sum(self.count(texts)) + extra, limit)
+
+    def explain(self, text: str, *, special: bool = True) -> list[TokenText]:
+        """All tokens of ``text`` with their own texts and places; nothing is cut."""
+        (encoding,) = self._inner.encode_batch([text], add_special_tokens=special)
+        return token_texts(text, encoding)
+
+    def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
+        """Text of token ids; raises `ValueError` on one that the vocabulary lacks."""
+        unknown = [number for number in ids if not 0 <= number < self.vocabulary]
+        if unknown:
+            raise ValueError(f"there is no token {unknown[0]}: ids are below {self.vocabulary}")
+        return str(self._inner.decode(list(ids), skip_special_tokens=skip_special))
+
+    @cached_property
+    def vocabulary(self) -> int:
+        """Number of tokens, added ones included."""
+        return int(self._inner.get_vocab_size(with_added_tokens=True))
+
+    @cached_property
+    def _pairs(self) -> PairTemplate:
+        return pair_template(self._inner)
+
+    def _bounded(self, texts: Sequence[str], room: int, side: Side) -> list[list[int]]:
+        """All ids of short texts; of long ones more than ``room`` from one end, or all."""
         short = [text for text in texts if len(text) <= _SLICE_CHARS]
         encodings = iter(self._encode(short))
         return [
-            self._surround(
-                next(encodings).ids if len(text) <= _SLICE_CHARS else self._head(text, room), room
-            )
+            next(encodings).ids if len(text) <= _SLICE_CHARS else self._end_of(text, room, side)
             for text in texts
         ]
 
-    def _head(self, text: str, room: int) -> list[int]:
-        """More than ``room`` ids of a long text, or all: the rest is never looked at.
+    def _end_of(self, text: str, room: int, side: Side) -> list[int]:
+        """More than ``room`` ids of the end that stays, or all: the rest is never looked at.
 
-        A slice is long where lone spaces are rare, so each is encoded as a batch: `encode` alone
-        keeps the interpreter lock, and 5 million blanks would stop all threads for ten seconds.
+        Each slice is encoded as a batch: `encode` alone keeps the interpreter lock, and 5 million
+        blanks would stop all threads for ten seconds.
         """
+        pieces = self._slices_of(text)
         ids: list[int] = []
-        for piece in self._slices_of(text):
-            ids += self._encode([piece])[0].ids
+        for piece in reversed(pieces) if side == "left" else pieces:
+            found = self._end_of_slice(piece, room - len(ids), side)
+            ids = found + ids if side == "left" else ids + found
             if len(ids) > room:
                 break
         return ids
 
-    def _surround(self, ids: list[int], room: int) -> Encoded:
-        return Encoded([*self._before, *ids[:room], *self._after], cut=len(ids) > room)
+    def _end_of_slice(self, piece: str, room: int, side: Side) -> list[int]:
+        """The same of one slice, which is long where lone spaces are rare.
+
+        It is read in stretches that double. Tokens at the edge of a stretch do not count.
+        """
+        chars = 2 * _SLICE_CHARS
+        while chars < len(piece):
+            stretch = piece[-chars:] if side == "left" else piece[:chars]
+            ids = list(self._encode([stretch])[0].ids)
+            if len(ids) > room + _EDGE_TOKENS:
+                return ids[_EDGE_TOKENS:] if side == "left" else ids[:-_EDGE_TOKENS]
+            chars *= 2
+        return list(self._encode([piece])[0].ids)
 
     def _encode(self, texts: Sequence[str]) -> list[tokenizers.Encoding]:
         """Ids only: computing offsets costs a third more."""
@@ -139,13 +252,7 @@ def _offsets(encoding: tokenizers.Encoding, *, leading_space: bool) -> NDArray[n
     return spans
 
 
-def _slices(text: str, size: int) -> Iterator[str]:
-    """Cut at lone white space, each slice of at least ``size`` characters; they join to the text."""
-    start = 0
-    while len(text) - start > size:
-        point = _SLICE_POINT.search(text, start + size)
-        if point is None:
-            break
-        yield text[start : point.start()]
-        start = point.start()
-    yield text[start:]
+def _keep(ids: list[int], count: int, cut: Side | None) -> list[int]:
+    """At most ``count`` ids, without those at the end that is cut."""
+    count = max(0, count)
+    return ids[-count:] if cut == "left" and 0 < count < len(ids) else ids[:count]
