@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from ragbase.clients.server_role import EMBEDDING, ServerRole
 from ragbase.clients.vectors import UnusableAnswerError
 from ragbase.errors import EmbedderUnavailableError, UpstreamError
 
@@ -34,39 +35,60 @@ REASON_CHARS = 300
 
 # The server's own text about a key may hold parts of it.
 _KEY = {
-    401: "It wants another key: see EMBEDDING_API_KEY.",
-    403: "Its key gives no right to this: see EMBEDDING_API_KEY.",
+    401: "It wants another key: see {0.key_setting}.",
+    403: "Its key gives no right to this: see {0.key_setting}.",
 }
 # OpenAI answers 404 with a text for an unknown model.
 _ROUTE = {
-    404: "There is no such route: EMBEDDING_URL must be its base URL.",
-    405: "There is no such route: EMBEDDING_URL must be its base URL.",
+    404: "There is no such route: {0.url_setting} must be its base URL.",
+    405: "There is no such route: {0.url_setting} must be its base URL.",
 }
-_REDIRECT = "It redirects; EMBEDDING_URL must be its final address."
+_REDIRECT = "It redirects; {0.url_setting} must be its final address."
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer, read to its end (or to the bound of error texts)."""
+    """One HTTP answer of ``server``, read to its end (or to the bound of error texts)."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    server: ServerRole = EMBEDDING
 
 
 class TransientError(EmbedderUnavailableError):
-    """Worth a retry, after ``retry_after`` seconds where the server named a time."""
+    """Worth a retry, after ``retry_after`` seconds where the server named a time.
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    ``http_status`` is None where there was no answer, and then ``late`` where it was too late for
+    one. Clients of other servers than embedders translate it at their edge.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        http_status: int | None = None,
+        retry_after: float | None = None,
+        late: bool = False,
+    ) -> None:
         super().__init__(message)
+        self.http_status = http_status
         self.retry_after = retry_after
+        self.late = late
 
 
 class RefusedError(UpstreamError):
     """The server understood and said no: the same request would be refused again."""
 
-    def __init__(self, status: int, reason: str, *, structured: bool = False) -> None:
-        super().__init__(f"The embedding server refused with {status}. {reason}".rstrip())
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        *,
+        structured: bool = False,
+        server: ServerRole = EMBEDDING,
+    ) -> None:
+        super().__init__(f"The {server.what} refused with {status}. {reason}".rstrip())
         self.http_status = status
         self.reason = reason
         self._structured = structured
@@ -95,18 +117,21 @@ def checked(answer: Answer, *, secret: str = "") -> Answer:
         return answer
     if answer.status in TRANSIENT:
         raise TransientError(
-            f"The embedding server answered {answer.status}: {_phrase(answer.status)}.",
+            f"The {answer.server.what} answered {answer.status}: {_phrase(answer.status)}.",
+            http_status=answer.status,
             retry_after=retry_after(answer.headers),
         )
+    server = answer.server
     if 300 <= answer.status < 400:
-        raise RefusedError(answer.status, _REDIRECT)
+        raise RefusedError(answer.status, _REDIRECT.format(server), server=server)
     text, structured = _sentence(answer.body)
     if answer.status in _KEY or (answer.status in _ROUTE and not (structured and text)):
-        raise RefusedError(answer.status, _KEY.get(answer.status) or _ROUTE[answer.status])
+        reason = (_KEY.get(answer.status) or _ROUTE[answer.status]).format(server)
+        raise RefusedError(answer.status, reason, server=server)
     if secret:
         text = text.replace(secret, "[key]")
     reason = " ".join(text.split())[:REASON_CHARS]
-    raise RefusedError(answer.status, reason, structured=structured)
+    raise RefusedError(answer.status, reason, structured=structured, server=server)
 
 
 def json_of(answer: Answer) -> Any:
@@ -114,7 +139,7 @@ def json_of(answer: Answer) -> Any:
     try:
         return orjson.loads(answer.body)
     except orjson.JSONDecodeError:
-        raise UnusableAnswerError("The embedding server sent broken JSON.") from None
+        raise UnusableAnswerError(f"The {answer.server.what} sent broken JSON.") from None
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

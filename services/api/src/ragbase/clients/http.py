@@ -1,6 +1,6 @@
 """HTTP to a model server: address, key, time-outs, size bound and retries, async and sync.
 
-One client (one connection pool) an embedder. Redirects are not followed: a key must not travel
+One client (one connection pool) a server. Redirects are not followed: a key must not travel
 to a host that nobody configured.
 """
 
@@ -20,6 +20,7 @@ import orjson
 
 from ragbase.clients.answers import Answer, TransientError, checked
 from ragbase.clients.retry import Retries, RetryPolicy
+from ragbase.clients.server_role import EMBEDDING, ServerRole
 from ragbase.clients.vectors import UnusableAnswerError
 from ragbase.errors import ConfigurationError
 
@@ -46,29 +47,29 @@ class Endpoint:
     url: str
     secret: str = field(default="", repr=False)
     basic: tuple[str, str] | None = field(default=None, repr=False)
+    server: ServerRole = EMBEDDING
 
     @classmethod
-    def parse(cls, url: str, api_key: str = "") -> Endpoint:
+    def parse(cls, url: str, api_key: str = "", server: ServerRole = EMBEDDING) -> Endpoint:
         """Endpoint of a setting's ``url``; `ConfigurationError` says what is wrong with it."""
+        setting, key_setting = server.url_setting, server.key_setting
         try:
             parsed = httpx.URL(url.strip())
         except httpx.InvalidURL:
-            raise ConfigurationError("EMBEDDING_URL is no URL.") from None
+            raise ConfigurationError(f"{setting} is no URL.") from None
         if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise ConfigurationError(
-                "EMBEDDING_URL must begin with http:// or https:// and a host."
-            )
+            raise ConfigurationError(f"{setting} must begin with http:// or https:// and a host.")
         if not 0 < (parsed.port or 80) < 65536:
-            raise ConfigurationError("EMBEDDING_URL has a port beyond 65535.")
+            raise ConfigurationError(f"{setting} has a port beyond 65535.")
         if parsed.query or parsed.fragment:
-            raise ConfigurationError("EMBEDDING_URL must have no query and no fragment.")
+            raise ConfigurationError(f"{setting} must have no query and no fragment.")
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
-            raise ConfigurationError("EMBEDDING_API_KEY must be printable ASCII without blanks.")
+            raise ConfigurationError(f"{key_setting} must be printable ASCII without blanks.")
         basic = (parsed.username, parsed.password) if parsed.userinfo else None
         if basic and api_key:
-            raise ConfigurationError("Give EMBEDDING_API_KEY or a user in EMBEDDING_URL, not both.")
+            raise ConfigurationError(f"Give {key_setting} or a user in {setting}, not both.")
         bare = parsed.copy_with(username=None, password=None)
-        return cls(str(bare).rstrip("/"), api_key or parsed.password, basic)
+        return cls(str(bare).rstrip("/"), api_key or parsed.password, basic, server)
 
     def headers(self) -> dict[str, str]:
         """Sent with every request. Compression is declined: its bombs pass any size bound."""
@@ -134,7 +135,7 @@ class AsyncHttp:
         request = self._client.build_request(
             method, self.endpoint.address(path), content=_json(payload), timeout=_time_outs(limit_s)
         )
-        with _transport_errors(limit_s):
+        with _transport_errors(self.endpoint.server, limit_s):
             async with asyncio.timeout(limit_s):
                 response = await self._client.send(request, stream=True)
                 try:
@@ -143,7 +144,7 @@ class AsyncHttp:
                     await response.aclose()
 
     async def _receive(self, response: httpx.Response) -> Answer:
-        body = _Body(response)
+        body = _Body(response, self.endpoint.server)
         if body.wanted:
             async for part in response.aiter_bytes():
                 if body.add(part):
@@ -195,7 +196,7 @@ class SyncHttp:
             method, self.endpoint.address(path), content=_json(payload), timeout=_time_outs(limit_s)
         )
         deadline = monotonic() + limit_s
-        with _transport_errors(limit_s):
+        with _transport_errors(self.endpoint.server, limit_s):
             response = self._client.send(request, stream=True)
             try:
                 return self._receive(response, deadline)
@@ -203,7 +204,7 @@ class SyncHttp:
                 response.close()
 
     def _receive(self, response: httpx.Response, deadline: float) -> Answer:
-        body = _Body(response)
+        body = _Body(response, self.endpoint.server)
         if body.wanted:
             for part in response.iter_bytes():
                 if body.add(part):
@@ -220,8 +221,9 @@ class SyncHttp:
 class _Body:
     """Collects a body up to its bound: an error text is cut there, an answer refused."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, server: ServerRole) -> None:
         self._response = response
+        self._server = server
         self._ok = response.status_code == httpx.codes.OK
         self._bound = ANSWER_BYTES if self._ok else ERROR_BYTES
         self._body = bytearray()
@@ -234,12 +236,13 @@ class _Body:
             return False
         if self._ok:
             raise UnusableAnswerError(
-                f"The embedding server's answer is larger than {self._bound // MIB} MiB."
+                f"The {self._server.what}'s answer is larger than {self._bound // MIB} MiB."
             )
         return True
 
     def answer(self) -> Answer:
-        return Answer(self._response.status_code, dict(self._response.headers), bytes(self._body))
+        response = self._response
+        return Answer(response.status_code, dict(response.headers), bytes(self._body), self._server)
 
 
 @cache
@@ -257,17 +260,17 @@ def _time_outs(seconds: float) -> httpx.Timeout:
 
 
 @contextmanager
-def _transport_errors(limit_s: float) -> Iterator[None]:
+def _transport_errors(server: ServerRole, limit_s: float) -> Iterator[None]:
     """What goes wrong below HTTP, as `TransientError` without addresses."""
     try:
         yield
     except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout):
         raise TransientError(
-            f"The embedding server did not answer within {limit_s:.3g} seconds."
+            f"The {server.what} did not answer within {limit_s:.3g} seconds.", late=True
         ) from None
     except (httpx.ConnectError, httpx.ConnectTimeout):
-        raise TransientError("The embedding server cannot be reached.") from None
+        raise TransientError(f"The {server.what} cannot be reached.") from None
     except httpx.TransportError:
-        raise TransientError("The embedding server broke the connection.") from None
+        raise TransientError(f"The {server.what} broke the connection.") from None
     except httpx.DecodingError:
-        raise UnusableAnswerError("The embedding server's answer cannot be decompressed.") from None
+        raise UnusableAnswerError(f"The {server.what}'s answer cannot be decompressed.") from None

@@ -37,7 +37,7 @@ class TeiInfo(BaseModel):
             return cls.model_validate_json(answer.body)
         except ValidationError:
             raise UnusableAnswerError(
-                "The embedding server's /info is not that of text-embeddings-inference."
+                f"The {answer.server.what}'s /info is not that of text-embeddings-inference."
             ) from None
 
     def name_for(self, wanted: str) -> str:

@@ -55,7 +55,11 @@ class Section(BaseSettings):
     """Settings that belong together."""
 
     model_config = SettingsConfigDict(
-        env_prefix="", extra="ignore", populate_by_name=True, frozen=True
+        env_prefix="",
+        extra="ignore",
+        populate_by_name=True,
+        frozen=True,
+        hide_input_in_errors=True,  # it may hold keys
     )
 
     @classmethod
