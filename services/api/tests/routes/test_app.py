@@ -30,6 +30,17 @@ async def test_errors_have_text_and_a_stable_code(api: httpx.AsyncClient) -> Non
     assert (path.status_code, path.json()["code"]) == (404, "not_found")
     method = await api.put("/v1/documents")
     assert (method.status_code, method.json()["code"]) == (405, "method_not_allowed")
+    assert method.headers["allow"] == "GET, POST"
+    one = await api.put("/v1/documents/1")
+    assert one.headers["allow"] == "DELETE, GET, PATCH"
+
+
+async def test_a_form_that_cannot_be_read_says_how_to_send_one(api: httpx.AsyncClient) -> None:
+    headers = {"content-type": "multipart/form-data"}
+    answer = await api.post("/v1/documents/upload", content=b"--", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+    assert "boundary" in answer.json()["detail"]
+    assert "Let your HTTP client build the form" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("body", ["{", "[]", '"x"', "null", '{"title": NaN}', "\udcff", "{}"])

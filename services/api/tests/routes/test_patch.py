@@ -28,6 +28,7 @@ async def test_filters_see_patched_metadata_at_once(
     old, new = ("a", "b") if shown else (["a"], ["b"])
     made = await create("Ferry", "The ferry timetable.", metadata={"port": old, "kept": 1})
     url = f"/v1/documents/{made['id']}"
+    before = (await api.get(url)).json()
     assert await found(api, mode, {"port": "a"}) == [made["id"]]
     patched = await api.patch(url, json={"metadata": {"port": new}, "merge": True})
     assert patched.status_code == 200
@@ -36,6 +37,8 @@ async def test_filters_see_patched_metadata_at_once(
     detail = (await api.get(url)).json()
     assert (detail["content"], detail["chunk_count"]) == ("The ferry timetable.", 1)
     assert detail["created_at"] == made["created_at"]
+    chunks = [chunk["id"] for chunk in detail["chunks"]]
+    assert (chunks == [chunk["id"] for chunk in before["chunks"]]) is not shown
 
 
 async def test_a_patched_document_is_deleted_by_its_new_metadata(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import asyncpg
@@ -155,17 +156,18 @@ async def test_vectors_of_unchanged_chunks_can_be_used_again(
 async def test_metadata_changes_beside_the_chunks_too(
     connection: Connection, model: EmbeddingModel, make_sample: Callable
 ) -> None:
-    document = await store.insert_document(connection, *make_sample(), model.id)
-    assert await store.update_metadata(
-        connection, document.id, {"year": 2024}, content_hash=b"h" * 24
-    )
+    sample = make_sample()
+    document = await store.insert_document(connection, *sample, model.id)
+    draft = replace(sample.draft, metadata={"year": 2024}, content_hash=b"h" * 24)
+    told = await store.update_metadata(connection, document.id, draft)
     changed = await store.get_document(connection, document.id)
-    assert changed is not None
-    assert (changed.metadata, changed.content_hash) == ({"year": 2024}, b"h" * 24)
-    assert changed.updated_at > document.updated_at
+    assert told == changed
+    assert (told.metadata, told.content_hash, told.chunk_count) == ({"year": 2024}, b"h" * 24, 2)
+    assert told.updated_at > document.updated_at
     copies = await connection.fetch("SELECT metadata FROM chunks")
     assert [row[0] for row in copies] == [{"year": 2024}] * 2
-    assert not await store.update_metadata(connection, document.id + 1, {})
+    with pytest.raises(NotFoundError):
+        await store.update_metadata(connection, document.id + 1, draft)
 
 
 async def test_the_list_is_newest_first_and_stable(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import ragbase
 from ragbase.errors import BackupError, ConfigurationError, RagBaseError
+from ragbase.routes.errors import HTTP_CODES
 
 __all__ = ["error_codes"]
 
@@ -18,7 +19,7 @@ _NOT_SERVED = ("cli", "sdk", "evaluation", "embedded")
 def error_codes() -> dict[int, list[str]]:
     """Codes by HTTP status, both in order."""
     served = {found.__name__: found for found in _served(RagBaseError)}
-    pairs = {(found.status, found.code) for found in served.values()}
+    pairs = {(found.status, found.code) for found in served.values()} | set(HTTP_CODES.items())
     for path in _sources():
         pairs |= {
             (served[name].status, code)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -20,7 +21,7 @@ from ragbase.errors import (
 )
 from ragbase.telemetry.logs import get_logger
 
-__all__ = ["ErrorBody", "ValidationBody", "error_response", "install_error_handlers"]
+__all__ = ["HTTP_CODES", "ErrorBody", "ValidationBody", "error_response", "install_error_handlers"]
 
 _log = get_logger("ragbase.errors")
 
@@ -33,7 +34,18 @@ _NOT_JSON = (
 _UNREADABLE = "There was an error parsing the body"
 """FastAPI's words for a body that its JSON reader gave up on."""
 
-_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 415: "unsupported"}
+HTTP_CODES: Final = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    415: "unsupported",
+}
+"""Codes of what the framework refuses by itself."""
+
+_FORM_ADVICE: Final = (
+    "Let your HTTP client build the form: it must send Content-Type: multipart/form-data with a "
+    "boundary, and at most the parts that the route names."
+)
 
 
 class ErrorBody(BaseModel):
@@ -113,15 +125,35 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
     return _json(422, {"detail": faults, "code": "validation_error"})
 
 
-async def _on_http_exception(_: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise TypeError from error
     if error.status_code == 400 and error.detail == _UNREADABLE:
         # Bytes that are no UTF-8: to the caller the same fault as any other malformed JSON.
         fault = {"type": "json_invalid", "loc": ["body"], "msg": _NOT_JSON}
         return _json(422, {"detail": [{**fault, "input": None}], "code": "validation_error"})
-    body = {"detail": error.detail, "code": _CODES.get(error.status_code, "http_error")}
-    return _json(error.status_code, body, error.headers)
+    detail = str(error.detail)
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if error.status_code == 400 and _sends_form(request):
+        detail = f"{detail.rstrip('.')}. {_FORM_ADVICE}"
+    if error.status_code == 405:
+        headers["allow"] = ", ".join(sorted(_methods(request)))
+    body = {"detail": detail, "code": HTTP_CODES.get(error.status_code, "http_error")}
+    return _json(error.status_code, body, headers)
+
+
+def _sends_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith("multipart/")
+
+
+def _methods(request: Request) -> set[str]:
+    """What the path takes: a path may have a route for each method, and each knows only its own."""
+    return {
+        method
+        for route in iter_route_contexts(request.app.routes)
+        if route.methods and route.path_regex.match(request.url.path)
+        for method in route.methods
+    }
 
 
 async def _on_unexpected(_: Request, error: Exception) -> Response:

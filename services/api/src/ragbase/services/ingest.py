@@ -27,6 +27,7 @@ from ragbase.services.ingest_vectors import PassageVectors
 from ragbase.services.jobs_run import JobRun
 from ragbase.services.recipe import Recipe, content_hash, same_content
 from ragbase.storage import documents as store
+from ragbase.storage.chunks import list_chunks
 from ragbase.storage.pool import Database
 from ragbase.telemetry.metrics import count_ingested, observe_ingest_stage
 from ragbase.text.analyse import analyser
@@ -150,7 +151,8 @@ class IngestService:
         if draft.content_hash == old.content_hash:
             return (await self._kept(IngestOutcome(old, "unchanged"), run)).document
         chunks = await self._chunks(draft, collection, run)
-        vectors = await self._embedded(chunks, document_id, run)
+        kept = await self._has_chunks(document_id, chunks)
+        vectors = None if kept else await self._embedded(chunks, document_id, run)
         tell(run, "store")
         async with self._database.transaction() as connection:
             current = await store.lock_document(connection, document_id, self._visible)
@@ -158,9 +160,12 @@ class IngestService:
                 raise store.document_not_found()
             if current.content_hash != old.content_hash:
                 return None
-            document = await store.replace_document(
-                connection, document_id, draft, chunks, vectors, self._embedding.model.id
-            )
+            if kept:
+                document = await store.update_metadata(connection, document_id, draft)
+            else:
+                document = await store.replace_document(
+                    connection, document_id, draft, chunks, vectors, self._embedding.model.id
+                )
             await end(connection, run, IngestOutcome(document, "replaced"))
             return document
 
@@ -229,6 +234,14 @@ class IngestService:
                     analyser=analyser(collection.language),
                     tokenizer=self._embedding.embedder.tokenizer,
                 )
+
+    async def _has_chunks(self, document_id: int, chunks: list[ChunkDraft]) -> bool:
+        """Whether the document's chunks are stored as they would be written again."""
+        async with self._database.read() as connection:
+            stored = await list_chunks(connection, document_id)
+        return [(c.indexed_content, c.start, c.end) for c in stored] == [
+            (c.indexed_content, c.start, c.end) for c in chunks
+        ]
 
     async def _embedded(
         self, chunks: list[ChunkDraft], replaces: int | None, run: JobRun | None

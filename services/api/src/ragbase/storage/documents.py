@@ -183,27 +183,31 @@ async def accept_again(connection: Connection, document_id: int, job_id: int | N
 
 
 async def update_metadata(
-    connection: Connection,
-    document_id: int,
-    metadata: Metadata,
-    *,
-    content_hash: bytes | None = None,
-) -> bool:
-    """Set a document's metadata and the copies beside its chunks; whether it exists."""
-    found = await connection.fetchval(
+    connection: Connection, document_id: int, draft: DocumentDraft
+) -> Document:
+    """Set a document's metadata and the copies beside its chunks, which are kept as they are.
+
+    Raises `NotFoundError` when the document is gone.
+    """
+    row = await connection.fetchrow(
         """
-        UPDATE documents SET metadata = $2, content_hash = coalesce($3, content_hash)
-        WHERE id = $1 RETURNING true
+        UPDATE documents d
+        SET metadata = $2, content_hash = $3, accepted_at = now(), updated_at = now()
+        WHERE d.id = $1
+        RETURNING d.id, d.created_at, d.updated_at,
+            (SELECT name FROM collections WHERE id = d.collection_id),
+            (SELECT count(*) FROM chunks WHERE document_id = d.id)
         """,
         document_id,
-        dict(metadata),
-        content_hash,
+        dict(draft.metadata),
+        draft.content_hash or None,
     )
-    if found:
-        await connection.execute(
-            "UPDATE chunks SET metadata = $2 WHERE document_id = $1", document_id, dict(metadata)
-        )
-    return bool(found)
+    if row is None:
+        raise document_not_found()
+    await connection.execute(
+        "UPDATE chunks SET metadata = $2 WHERE document_id = $1", document_id, dict(draft.metadata)
+    )
+    return _stored(draft, row, row[4])
 
 
 async def get_document(

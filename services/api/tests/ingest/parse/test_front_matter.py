@@ -75,3 +75,7 @@ def test_any_front_matter_is_a_mapping_or_a_value_error(inner: str) -> None:
     except ValueError:
         return
     assert all(isinstance(key, str) for key in found)
+
+
+def test_keys_that_are_no_text_are_named_as_json_writes_them() -> None:
+    assert front_matter("---\n~: a\ntrue: b\n2: c\n---\n") == {"null": "a", "true": "b", "2": "c"}

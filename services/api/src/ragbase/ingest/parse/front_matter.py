@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, ClassVar, Final
 
@@ -30,7 +31,12 @@ def front_matter(text: str) -> dict[str, Any]:
         read = yaml.load(found[1], Loader=_Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(getattr(error, "problem", None) or str(error) or "not YAML") from error
-    return {str(key): value for key, value in read.items()} if isinstance(read, dict) else {}
+    return {_key(key): value for key, value in read.items()} if isinstance(read, dict) else {}
+
+
+def _key(key: object) -> str:
+    """A key that YAML reads as no text (``~``, ``true``, ``1``), as JSON would write it."""
+    return key if isinstance(key, str) else json.dumps(key, default=str)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # ships no types
