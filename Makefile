@@ -7,6 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
 VENV := .venv
+TORCH := .venv-torch
 BIN := $(VENV)/bin
 UV := .tools/uv/bin/uv
 export UV_CACHE_DIR ?= $(HOME)/.cache/ragbase/uv
@@ -34,6 +35,10 @@ demo: $(VENV)/.run ## Ingest the built-in judged set into a running stack and pr
 .PHONY: test
 test: $(VENV)/.dev ## Run the tests
 	$(BIN)/pytest
+
+.PHONY: test-torch
+test-torch: $(TORCH)/.torch ## Run the tests of the torch backends (installs torch: 6 GB)
+	$(TORCH)/bin/pytest services/inference/tests_torch
 
 .PHONY: check
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
@@ -69,12 +74,13 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded -o requirements/run.txt
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
 
 .PHONY: clean
 clean: ## Remove environments and caches of this checkout (not .ragbase, your data)
-	rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TORCH) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(UV): requirements/uv.txt
 	@echo "Setting up uv …"
@@ -96,4 +102,12 @@ $(VENV)/.run: $(BIN)/python requirements/run.txt requirements/model.txt $(addsuf
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@echo "Installing the tools for tests and checks …"
 	@$(INSTALL) -r requirements/dev.txt
+	@touch $@
+
+# Hard links: a copy of torch beside that in uv's cache would be another 6 GB.
+$(TORCH)/.torch: $(UV) requirements/torch.txt requirements/model.txt services/inference/pyproject.toml
+	@echo "Installing torch: some minutes, 6 GB …"
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) $(TORCH)
+	@$(UV) pip install --quiet --link-mode hardlink --no-deps --require-hashes --python $(TORCH)/bin/python -r requirements/torch.txt -r requirements/model.txt
+	@$(UV) pip install --quiet --no-deps --python $(TORCH)/bin/python -e services/inference
 	@touch $@
