@@ -9,7 +9,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragbase_inference.batcher import Batcher
-from ragbase_inference.errors import ClosedError, ModelFailedError, QueueFullError
+from ragbase_inference.errors import (
+    ClosedError,
+    ModelFailedError,
+    NotFiniteError,
+    OutOfMemoryError,
+    QueueFullError,
+)
 
 
 class Model:
@@ -121,6 +127,143 @@ async def test_the_oldest_item_is_never_overtaken_twice(model: Model) -> None:
     model.release()
     await asyncio.gather(first, *rest)
     assert model.batches == [[1], [30], [10] * 3, [10] * 3, [10] * 3, [29]]
+    await batcher.aclose()
+
+
+async def test_a_single_item_does_not_wait_behind_a_long_call(model: Model) -> None:
+    """It is in the very next batch, whatever a call made before still wants."""
+    batcher = Batcher[int, int](model, cost=lambda item: item, max_cost=100, max_waiting=999)
+    model.hold()
+    call = asyncio.create_task(batcher.submit_all([20] * 512))
+    assert await asyncio.to_thread(model.busy.wait, 10)
+    (late,) = await queued(batcher, 30)
+    model.release()
+    assert await late == 60
+    assert 30 in model.batches[1]
+    assert await call == [40] * 512
+    await batcher.aclose()
+
+
+async def test_long_calls_take_turns(model: Model) -> None:
+    """Of two calls, the later one is not served after the earlier one but beside it."""
+    batcher = Batcher[int, int](model, cost=lambda item: 25, max_cost=100, max_waiting=1000)
+    first = await occupied(batcher, model)
+    calls = [asyncio.create_task(batcher.submit_all([kind] * 60)) for kind in (2, 3)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    model.release()
+    await asyncio.gather(first, *calls)
+    served = [item for batch in model.batches[1:] for item in batch]
+    assert abs(served[:60].count(2) - 30) <= 4
+    await batcher.aclose()
+
+
+async def test_a_large_item_uses_up_its_callers_share(model: Model) -> None:
+    """Turns go by cost, not by count: one call's items of 40 against another's of 10."""
+    batcher = Batcher[int, int](
+        model, cost=lambda item: item, max_cost=40, max_padding=0, max_waiting=1000
+    )
+    first = await occupied(batcher, model)
+    calls = [asyncio.create_task(batcher.submit_all([size] * 16)) for size in (40, 10)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    model.release()
+    await asyncio.gather(first, *calls)
+    small = [number for number, batch in enumerate(model.batches) if 10 in batch]
+    assert small[-1] <= 9  # 4 batches of each, in turn; by count the small ones would end at 5
+    await batcher.aclose()
+
+
+async def test_a_batch_has_at_most_max_items(model: Model) -> None:
+    batcher = Batcher[int, int](
+        model, cost=lambda item: item, max_cost=100, max_items=2, max_waiting=9
+    )
+    first = await occupied(batcher, model)
+    rest = await queued(batcher, 2, 3, 4, 5, 6)
+    model.release()
+    await asyncio.gather(first, *rest)
+    assert [len(batch) for batch in model.batches] == [1, 2, 2, 1]
+    await batcher.aclose()
+
+
+async def test_the_queue_tells_its_length(batcher: Batcher[int, int], model: Model) -> None:
+    first = await occupied(batcher, model)
+    gone, *stay = await queued(batcher, 2, 3, 4)
+    gone.cancel()
+    await asyncio.sleep(0)
+    assert batcher.waiting == 2
+    model.release()
+    await asyncio.gather(first, *stay)
+    assert batcher.waiting == 0
+
+
+async def test_results_that_are_errors_are_raised_by_their_items() -> None:
+    """B067: one vector of NaN fails its own text and no other."""
+    bad = NotFiniteError("NaN")
+    batcher = Batcher[int, int](
+        lambda items: [bad if item == 2 else item for item in items],  # type: ignore[misc]
+        cost=lambda _: 1,
+        max_cost=9,
+        max_waiting=9,
+    )
+    results = await asyncio.gather(
+        *(batcher.submit(item) for item in (1, 2, 3)), return_exceptions=True
+    )
+    assert results == [1, bad, 3]
+    await batcher.aclose()
+
+
+class SmallDevice(Model):
+    """Has room for ``room`` tokens; a batch is padded to its largest item."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def __call__(self, items: Sequence[int]) -> list[int]:
+        results = super().__call__(items)
+        if len(items) * max(items) > self.room:
+            raise OutOfMemoryError(f"{len(items)} items")
+        return results
+
+
+async def test_out_of_memory_halves_goes_on_counts_and_learns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device, ooms = SmallDevice(room=30), list[int]()
+    batcher = Batcher[int, int](
+        device, cost=lambda item: item, max_cost=100, max_waiting=99, on_oom=ooms.append
+    )
+    assert await batcher.submit_all([10] * 9) == [20] * 9
+    assert ooms == [9, 4, 5]
+    assert batcher.max_cost <= 30
+    assert "out of memory" in caplog.text
+    ooms.clear()
+    assert await batcher.submit_all([10] * 9) == [20] * 9
+    assert ooms == []
+    await batcher.aclose()
+
+
+async def test_an_item_too_large_for_the_device_fails_alone_and_teaches_nothing() -> None:
+    device = SmallDevice(room=30)
+    batcher = Batcher[int, int](device, cost=lambda item: item, max_cost=100, max_waiting=99)
+    with pytest.raises(OutOfMemoryError):
+        await batcher.submit(50)
+    assert batcher.max_cost == 100
+    assert await batcher.submit(30) == 60
+    await batcher.aclose()
+
+
+async def test_memory_that_is_free_again_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragbase_inference.budget._REGROW_AFTER", 2)
+    device = SmallDevice(room=30)
+    batcher = Batcher[int, int](device, cost=lambda item: item, max_cost=100, max_waiting=99)
+    await batcher.submit_all([10] * 9)
+    assert batcher.max_cost <= 30
+    device.room = 1000
+    for _ in range(40):
+        await batcher.submit(10)
+    assert batcher.max_cost == 100
     await batcher.aclose()
 
 

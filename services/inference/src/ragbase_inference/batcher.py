@@ -1,20 +1,26 @@
-"""Gathers what concurrent callers ask for into batches of one model.
+"""Gathers what concurrent callers ask for into batches of one model, and shares it fairly.
 
 An idle model runs at once what there is; what arrives while it runs becomes the next batch. So
 nobody waits for a timer, and batches grow with the load.
+
+Fairness: each item gets the time at which its turn comes if all calls were served at once, in
+equal shares (start-time fair queueing: Goyal, Vin and Cheng, SIGCOMM 1996). So a call of one item
+does not wait until a call of hundreds, made before it, is done.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections import deque
+import bisect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-from ragbase_inference.errors import ClosedError, ModelFailedError, QueueFullError
+from ragbase_inference.budget import CostBudget
+from ragbase_inference.company import company
+from ragbase_inference.errors import ClosedError, QueueFullError
+from ragbase_inference.isolation import IsolatingRunner
 
 __all__ = ["Batcher"]
 
@@ -22,14 +28,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _LOOK_AHEAD = 512
-"""Oldest items among which a batch is chosen."""
+"""First items in turn among which a batch is chosen."""
 _WINDOW = 64
-"""Items of one `submit_all` that wait at a time: concurrent calls then take turns."""
+"""Items of one `submit_all` that wait at a time, so that calls without end fit into the queue."""
 
 
 class _Waiting(NamedTuple, Generic[Item, Result]):
+    turn: float
+    number: int
     item: Item
     future: asyncio.Future[Result]
+
+
+class _Call:
+    """Items of one caller; ``served`` is when its next one would start."""
+
+    def __init__(self) -> None:
+        self.served = 0.0
 
 
 class Batcher(Generic[Item, Result]):
@@ -37,9 +52,14 @@ class Batcher(Generic[Item, Result]):
 
     ``cost`` is an item's size (tokens); a batch is padded to its largest item, so a batch of n
     costs n times that, and at most ``max_cost`` (a larger item runs alone). An item joins a batch
-    only where that adds at most ``max_padding`` of padding, and there are fewer than ``max_items``.
-    The oldest item is in every batch, in the company of those nearest to its size. At most
-    ``max_waiting`` items wait.
+    only where that adds at most ``max_padding`` of padding; a batch has at most ``max_items``.
+    The item whose turn it is is in every batch, in the company of those nearest to its size. At
+    most ``max_waiting`` items wait.
+
+    A batch that fails is run again in halves, so an item fails for its own fault only; what
+    ``run`` returns as an exception is that item's error. After `OutOfMemoryError` batches are
+    smaller (`CostBudget`), and ``on_oom`` is told, on the batcher's thread, how many items each
+    batch had that did not fit.
     """
 
     def __init__(
@@ -51,16 +71,19 @@ class Batcher(Generic[Item, Result]):
         max_waiting: int,
         max_padding: int | None = None,
         max_items: int | None = None,
+        on_oom: Callable[[int], None] | None = None,
         name: str = "batcher",
     ) -> None:
-        self._run = run
         self._cost = cost
-        self._max_cost = max_cost
+        self._budget = CostBudget(max_cost)
+        self._runner = IsolatingRunner(run, cost=cost, budget=self._budget, on_oom=on_oom)
         self._max_padding = max_cost if max_padding is None else max_padding
-        self._max_items = sys.maxsize if max_items is None else max_items
+        self._max_items = _LOOK_AHEAD if max_items is None else max_items
         self._max_waiting = max_waiting
-        self._waiting: deque[_Waiting[Item, Result]] = deque()
-        self._turns = asyncio.Semaphore(max(1, max_waiting // _WINDOW))
+        self._waiting: list[_Waiting[Item, Result]] = []
+        self._numbers = count()
+        self._now = 0.0
+        self._calls = asyncio.Semaphore(max(1, max_waiting // _WINDOW))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
@@ -70,16 +93,21 @@ class Batcher(Generic[Item, Result]):
         """Items that wait for a batch."""
         return sum(not one.future.done() for one in self._waiting)
 
+    @property
+    def max_cost(self) -> int:
+        """Most that a batch may cost now: less than it was made with once memory ran out."""
+        return self._budget.limit
+
     async def submit(self, item: Item) -> Result:
         """Result of one item. Raises `QueueFullError`, `ClosedError`, or what ``run`` raised."""
         if self._is_full():
             raise QueueFullError(f"{len(self._waiting)} items wait already")
-        return await self._enqueue(item)
+        return await self._enqueue(item, _Call())
 
     def _is_full(self) -> bool:
         """Whether as many wait as may; those whose callers gave up do not count."""
         if len(self._waiting) >= self._max_waiting:
-            self._waiting = deque(one for one in self._waiting if not one.future.done())
+            self._waiting = [one for one in self._waiting if not one.future.done()]
         return len(self._waiting) >= self._max_waiting
 
     async def submit_all(self, items: Sequence[Item]) -> list[Result]:
@@ -87,28 +115,31 @@ class Batcher(Generic[Item, Result]):
 
         The first failure fails the call and withdraws the rest.
         """
+        call = _Call()
         order = sorted(range(len(items)), key=lambda index: self._cost(items[index]))
         results: dict[int, Result] = {}
         for start in range(0, len(order), _WINDOW):
             window = order[start : start + _WINDOW]
-            async with self._turns:
-                done = await self._gather([items[index] for index in window])
+            async with self._calls:
+                done = await self._gather([items[index] for index in window], call)
             results.update(zip(window, done, strict=True))
         return [results[index] for index in range(len(items))]
 
-    async def _gather(self, items: Sequence[Item]) -> list[Result]:
-        futures = [self._enqueue(item) for item in items]
+    async def _gather(self, items: Sequence[Item], call: _Call) -> list[Result]:
+        futures = [self._enqueue(item, call) for item in items]
         try:
             return await asyncio.gather(*futures)
         finally:
             for future in futures:
                 future.cancel()
 
-    def _enqueue(self, item: Item) -> asyncio.Future[Result]:
+    def _enqueue(self, item: Item, call: _Call) -> asyncio.Future[Result]:
         if self._closed:
             raise ClosedError("the model is closed")
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(item, future))
+        turn = max(self._now, call.served)
+        call.served = turn + self._cost(item)
+        bisect.insort(self._waiting, _Waiting(turn, next(self._numbers), item, future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         return future
@@ -117,73 +148,40 @@ class Batcher(Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         while batch := self._take():
             items = [waiting.item for waiting in batch]
-            outcomes = await loop.run_in_executor(self._thread, self._outcomes, items)
+            outcomes = await loop.run_in_executor(self._thread, self._runner.outcomes, items)
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 _settle(waiting.future, outcome)
 
     def _take(self) -> list[_Waiting[Item, Result]]:
         """The next batch; callers that gave up are left out."""
-        seen = [one for one in islice(self._waiting, _LOOK_AHEAD) if not one.future.done()]
-        costs = [self._cost(one.item) for one in seen]
-        order = sorted(range(len(seen)), key=costs.__getitem__)
-        taken = _neighbours(
-            [costs[number] for number in order],
-            order.index(0) if order else 0,
-            max_cost=self._max_cost,
+        seen: list[_Waiting[Item, Result]] = []
+        while self._waiting and not seen:
+            seen = [one for one in self._waiting[:_LOOK_AHEAD] if not one.future.done()]
+            self._waiting[:_LOOK_AHEAD] = seen
+        if not seen:
+            return []
+        self._now = seen[0].turn
+        chosen = company(
+            [self._cost(one.item) for one in seen],
+            0,
+            max_cost=self._budget.limit,
             max_padding=self._max_padding,
             max_items=self._max_items,
         )
-        batch = [seen[number] for number in sorted(order[taken])]
-        left = {id(one) for one in batch}
-        self._waiting = deque(
-            one for one in self._waiting if id(one) not in left and not one.future.done()
-        )
+        batch = [seen[number] for number in chosen]
+        taken = set(chosen)
+        self._waiting[: len(seen)] = [one for at, one in enumerate(seen) if at not in taken]
         return batch
-
-    def _outcomes(self, items: Sequence[Item]) -> list[Result | BaseException]:
-        """One result or error an item: a batch that fails is halved until the culprit is alone."""
-        try:
-            return self._run_whole(items)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's to see
-            if len(items) == 1:
-                return [error]
-        middle = len(items) // 2
-        return self._outcomes(items[:middle]) + self._outcomes(items[middle:])
-
-    def _run_whole(self, items: Sequence[Item]) -> list[Result | BaseException]:
-        results = self._run(items)
-        if len(results) != len(items):
-            raise ModelFailedError(f"{len(items)} items gave {len(results)} results")
-        return list(results)
 
     async def aclose(self) -> None:
         """Fail what waits with `ClosedError`, let the running batch end, stop the thread."""
         self._closed = True
-        while self._waiting:
-            _settle(self._waiting.popleft().future, ClosedError("the model is closed"))
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            _settle(one.future, ClosedError("the model is closed"))
         if self._worker is not None:
             await asyncio.gather(self._worker, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
-
-
-def _neighbours(
-    costs: Sequence[int], first: int, *, max_cost: int, max_padding: int, max_items: int
-) -> slice:
-    """A run of the sorted ``costs`` around ``first``, grown on the side that pads less."""
-    low, high = first, min(first + 1, len(costs))
-    while True:
-        count, largest = high - low, costs[high - 1] if costs else 0
-        if count >= max_items:
-            return slice(low, high)
-        sides = []
-        if low > 0 and (count + 1) * largest <= max_cost:
-            sides.append((largest - costs[low - 1], low - 1, high))
-        if high < len(costs) and (count + 1) * costs[high] <= max_cost:
-            sides.append((count * (costs[high] - largest), low, high + 1))
-        padding, *grown = min(sides, default=(max_padding + 1, low, high))
-        if padding > max_padding:
-            return slice(low, high)
-        low, high = grown
 
 
 def _settle(future: asyncio.Future[Result], outcome: Result | BaseException) -> None:
