@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.families import Prefixes, family_prefixes
 
-__all__ = ["ModelConfig", "Pooling", "Precision", "read_config", "read_object"]
+__all__ = ["ModelConfig", "Pooling", "Precision", "max_tokens", "read_config", "read_object"]
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 Precision = Literal["fp32", "int8"]
@@ -62,7 +62,7 @@ def read_config(name: str, folder: Path) -> ModelConfig:
         folder=folder,
         model_type=model_type,
         dimension=_dimension(encoder, folder),
-        max_tokens=_max_tokens(encoder, folder, pad_id + 1 if model_type in _ROBERTA_LIKE else 0),
+        max_tokens=max_tokens(encoder, folder),
         pooling=_pooling(read_object(folder / pooling_folder / "config.json"), folder),
         prefixes=_prefixes(name, folder),
         pad_id=pad_id,
@@ -129,15 +129,25 @@ def _pooling(config: Mapping[str, Any], folder: Path) -> Pooling:
     return modes[0]
 
 
-def _max_tokens(encoder: Mapping[str, Any], folder: Path, position_offset: int) -> int:
-    """The least of what the sentence model, the tokenizer and the position table allow."""
+def position_offset(encoder: Mapping[str, Any]) -> int:
+    """Rows of the position table before that of the first token, by a ``config.json``."""
+    roberta_like = encoder.get("model_type") in _ROBERTA_LIKE
+    return int(encoder.get("pad_token_id") or 0) + 1 if roberta_like else 0
+
+
+def max_tokens(encoder: Mapping[str, Any], folder: Path) -> int:
+    """The least of what the sentence model, the tokenizer and the position table allow.
+
+    ``encoder`` is the model's ``config.json``. Raises `ModelUnavailableError` where none of them
+    says.
+    """
     limits = [
         read_object(folder / "sentence_bert_config.json").get("max_seq_length"),
         read_object(folder / "tokenizer_config.json").get("model_max_length"),
     ]
     positions = encoder.get("max_position_embeddings") or encoder.get("n_positions")
     if isinstance(positions, int):
-        limits.append(positions - position_offset)
+        limits.append(positions - position_offset(encoder))
     known = [int(n) for n in limits if isinstance(n, int | float) and 0 < n < _UNBOUNDED]
     if not known:
         raise ModelUnavailableError(f"{folder} does not say how many tokens the model reads")
