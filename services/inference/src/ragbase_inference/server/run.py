@@ -1,0 +1,133 @@
+"""Loads the models, opens the port, serves until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from ragbase_inference.backends.open import AnyModel, open_model
+from ragbase_inference.server.app import create_app
+from ragbase_inference.server.call import BodyBounds
+from ragbase_inference.server.metrics import ServerMetrics
+from ragbase_inference.server.settings import ServerSettings
+from ragbase_inference.serving.models import ServedModels
+from ragbase_inference.serving.spec import ModelSpec
+
+__all__ = ["bind", "open_from", "run_server"]
+
+KEEP_ALIVE_S = 75
+"""Longer than the 60 s after which proxies drop idle connections: the one who reuses a connection
+must be the first to give it up, or requests are lost in between."""
+
+log = logging.getLogger(__name__)
+
+
+class _Server(uvicorn.Server):
+    """A server whose signals are ours: uvicorn would raise them again, and the exit be no 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        for number in numbers:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+def open_from(settings: ServerSettings) -> Callable[[ModelSpec], AnyModel]:
+    """How a model of these settings is opened."""
+
+    def open_spec(spec: ModelSpec) -> AnyModel:
+        return open_model(
+            spec.model,
+            revision=spec.revision,
+            backend=settings.backend,
+            device=settings.device,
+            dtype=settings.dtype,
+            pooling=settings.pooling,
+            threads=settings.threads,
+            instruction=settings.instruction,
+        )
+
+    return open_spec
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket that does not listen yet: connections are refused until models are loaded.
+
+    Raises `OSError`: a port in use is told before anything is loaded.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def run_server(
+    settings: ServerSettings, listener: socket.socket, open_spec: Callable[[ModelSpec], AnyModel]
+) -> None:
+    """Load eager models, then serve on ``listener`` until SIGINT or SIGTERM.
+
+    The listener closes at once then, and requests under way may finish. Loading happens before
+    there is an event loop, so that a signal ends it. Raises `ModelUnavailableError`.
+    """
+    metrics = ServerMetrics()
+    models = ServedModels(settings.specs, settings.serving, open_spec, metrics.of)
+    models.preload()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, listener, models, metrics))
+
+
+async def _serve(
+    settings: ServerSettings, listener: socket.socket, models: ServedModels, metrics: ServerMetrics
+) -> None:
+    app = create_app(
+        models,
+        metrics,
+        api_key=settings.api_key.get_secret_value(),
+        bounds=BodyBounds(settings.payload_limit, settings.body_timeout),
+    )
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
+    )
+    await models.start()
+    host, port = listener.getsockname()[:2]
+    log.info("serving %s on %s port %d", ", ".join(m.spec.name for m in models), host, port)
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        await models.aclose()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it exists (not on Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
