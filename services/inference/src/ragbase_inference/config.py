@@ -11,7 +11,15 @@ from typing import Any, Literal
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.families import Prefixes, family_prefixes
 
-__all__ = ["ModelConfig", "Pooling", "Precision", "max_tokens", "read_config", "read_object"]
+__all__ = [
+    "ModelConfig",
+    "Pooling",
+    "Precision",
+    "max_tokens",
+    "position_offset",
+    "read_config",
+    "read_object",
+]
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 Precision = Literal["fp32", "int8"]
@@ -51,10 +59,20 @@ class ModelConfig:
         return self.pad_id + 1 if self.model_type in _ROBERTA_LIKE else 0
 
 
-def read_config(name: str, folder: Path) -> ModelConfig:
-    """Read the files of a model folder; raises `ModelUnavailableError` on what we cannot run."""
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Prefixes by name, as the model's authors call them, and the name of the default one."""
+
+    by_name: Mapping[str, str]
+    default: str | None
+
+
+def read_config(name: str, folder: Path, *, with_head: bool = False) -> ModelConfig:
+    """Read the files of a model folder; raises `ModelUnavailableError` on what we cannot run.
+
+    ``with_head``: of a cross-encoder or classifier, which neither pools nor has prefixes.
+    """
     encoder = read_object(folder / "config.json", required=True)
-    pooling_folder = _pooling_folder(folder)
     pad_id = int(encoder.get("pad_token_id") or 0)
     model_type = str(encoder.get("model_type", ""))
     return ModelConfig(
@@ -63,8 +81,8 @@ def read_config(name: str, folder: Path) -> ModelConfig:
         model_type=model_type,
         dimension=_dimension(encoder, folder),
         max_tokens=max_tokens(encoder, folder),
-        pooling=_pooling(read_object(folder / pooling_folder / "config.json"), folder),
-        prefixes=_prefixes(name, folder),
+        pooling="cls" if with_head else _read_pooling(folder),
+        prefixes=Prefixes() if with_head else _prefixes(name, folder),
         pad_id=pad_id,
         encoder=encoder,
     )
@@ -99,6 +117,10 @@ def _dimension(encoder: Mapping[str, Any], folder: Path) -> int:
         if isinstance(encoder.get(key), int):
             return int(encoder[key])
     raise ModelUnavailableError(f"{folder / 'config.json'} does not give the size of a vector")
+
+
+def _read_pooling(folder: Path) -> Pooling:
+    return _pooling(read_object(folder / _pooling_folder(folder) / "config.json"), folder)
 
 
 def _pooling_folder(folder: Path) -> str:
@@ -156,10 +178,23 @@ def max_tokens(encoder: Mapping[str, Any], folder: Path) -> int:
 
 def _prefixes(name: str, folder: Path) -> Prefixes:
     """Prompts of the model's files, else those its family is known to want."""
+    prompts = read_prompts(folder)
+    if not any(prompts.by_name.values()):
+        return family_prefixes(name)
+    default = prompts.by_name.get(prompts.default or "", "")
+    passage = next(
+        (prompts.by_name[key] for key in _PASSAGE_PROMPTS if key in prompts.by_name), default
+    )
+    return Prefixes(query=prompts.by_name.get("query", default), passage=passage)
+
+
+def read_prompts(folder: Path) -> Prompts:
+    """The prompts of ``config_sentence_transformers.json``; raises `ModelUnavailableError`."""
     config = read_object(folder / "config_sentence_transformers.json")
     prompts = config.get("prompts")
-    if not isinstance(prompts, dict) or not any(prompts.values()):
-        return family_prefixes(name)
-    default = str(prompts.get(config.get("default_prompt_name") or "", ""))
-    passage = next((prompts[key] for key in _PASSAGE_PROMPTS if key in prompts), default)
-    return Prefixes(query=str(prompts.get("query", default)), passage=str(passage))
+    by_name = prompts if isinstance(prompts, dict) else {}
+    default = config.get("default_prompt_name")
+    return Prompts(
+        {str(key): str(text) for key, text in by_name.items()},
+        str(default) if default in by_name else None,
+    )
