@@ -64,7 +64,8 @@ def encoder_tensors(
         "embeddings.LayerNorm": norm,
     }
     if not distil:
-        parts["embeddings.token_type_embeddings"] = {"weight": (2, width)}
+        types = 2 if model_type == "bert" else 1
+        parts["embeddings.token_type_embeddings"] = {"weight": (types, width)}
     for number in range(layers):
         p = f"{'transformer' if distil else 'encoder'}.layer.{number}."
         attention = "attention.{}_lin" if distil else "attention.self.{}"
@@ -89,6 +90,22 @@ def encoder_tensors(
     return {f"{part}.{leaf}": s for part, leaves in parts.items() for leaf, s in leaves.items()}
 
 
+def head_tensors(
+    model_type: str, labels: int, prefix: str, width: int = 32
+) -> dict[str, tuple[int, ...]]:
+    """The same of a sequence-classification head; BERT keeps a part of it inside the encoder."""
+    inner, outer = {
+        "bert": (f"{prefix}pooler.dense", "classifier"),
+        "distilbert": ("pre_classifier", "classifier"),
+    }.get(model_type, ("classifier.dense", "classifier.out_proj"))
+    return {
+        f"{inner}.weight": (width, width),
+        f"{inner}.bias": (width,),
+        f"{outer}.weight": (labels, width),
+        f"{outer}.bias": (labels,),
+    }
+
+
 def encoder_config(model_type: str, **changes: Any) -> dict[str, Any]:
     """The matching ``config.json``."""
     sizes = (
@@ -106,6 +123,23 @@ def encoder_config(model_type: str, **changes: Any) -> dict[str, Any]:
     return {**common, **sizes, **changes}
 
 
+ARCHITECTURES = {
+    "bert": "Bert",
+    "roberta": "Roberta",
+    "xlm-roberta": "XLMRoberta",
+    "camembert": "Camembert",
+    "distilbert": "DistilBert",
+}
+
+
+def classifier_config(model_type: str, labels: int) -> dict[str, Any]:
+    """What a model with a head adds to its ``config.json``."""
+    return {
+        "architectures": [f"{ARCHITECTURES[model_type]}ForSequenceClassification"],
+        "id2label": {str(number): f"LABEL_{number}" for number in range(labels)},
+    }
+
+
 def word_piece() -> Tokenizer:
     """A BERT tokenizer of a few words."""
     tokenizer = Tokenizer(
@@ -113,13 +147,17 @@ def word_piece() -> Tokenizer:
     )
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
     return tokenizer
 
 
 @pytest.fixture
 def make_model(tmp_path: Path) -> MakeModel:
-    """Writes a small random model folder: ``make_model("bert", prefix="bert.", hidden_act=…)``."""
+    """Writes a small random model folder: ``make_model("bert", prefix="bert.", labels=1, …)``."""
 
     def make(
         model_type: str = "bert",
@@ -127,15 +165,17 @@ def make_model(tmp_path: Path) -> MakeModel:
         prefix: str = "",
         seed: int = 0,
         name: str = "model",
+        labels: int = 0,
         **changes: Any,
     ) -> Path:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
+        names = {prefix + key: shape for key, shape in encoder_tensors(model_type).items()}
+        if labels:
+            names |= head_tensors(model_type, labels, prefix)
+            changes = classifier_config(model_type, labels) | changes
         (folder / "config.json").write_text(json.dumps(encoder_config(model_type, **changes)))
-        weights = random_weights(encoder_tensors(model_type), seed)
-        save_file(
-            {prefix + key: value for key, value in weights.items()}, folder / "model.safetensors"
-        )
+        save_file(random_weights(names, seed), folder / "model.safetensors")
         word_piece().save(str(folder / "tokenizer.json"))
         return folder
 

@@ -56,7 +56,9 @@ def _attention(x: Any, weights: Weights, names: list[str], heads: int) -> Any:
     return (share @ value).transpose(1, 0, 2).reshape(len(x), -1)
 
 
-def reference(folder: Path, ids: list[int], activation: str) -> NDArray[np.float64]:
+def reference(
+    folder: Path, ids: list[int], activation: str, segments: list[int] | None = None
+) -> NDArray[np.float64]:
     """Hidden states of one text without padding, step by step as the papers write it."""
     shape = encoder_shape(read_config("model", folder))
     with Weights(folder, "embeddings.word_embeddings.weight") as weights:
@@ -64,7 +66,7 @@ def reference(folder: Path, ids: list[int], activation: str) -> NDArray[np.float
         x: Any = weights["embeddings.word_embeddings.weight"][ids].astype(np.float64)
         x = x + weights["embeddings.position_embeddings.weight"][at]
         if "embeddings.token_type_embeddings.weight" in weights:
-            x = x + weights["embeddings.token_type_embeddings.weight"][0]
+            x = x + weights["embeddings.token_type_embeddings.weight"][segments or [0] * len(ids)]
         x = _norm(x, weights, "embeddings.LayerNorm", shape.epsilon)
         for number in range(shape.layers):
             part = {k: f"{shape.path}.{number}.{v}" for k, v in shape.names.items()}

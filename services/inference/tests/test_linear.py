@@ -27,7 +27,12 @@ def products(folder: Path, precision: Precision, x: Matrix, weight: Matrix) -> M
     product = maths.product(maths.prepare(flat), "w", weight)
     shape = graph.weight("shape", np.array([1, -1, len(weight)]))
     graph.bind("Reshape", product, shape, output="y")
-    graph.save(folder, output="y", width=len(weight))
+    graph.save(
+        folder,
+        inputs=("input_ids", "attention_mask"),
+        output="y",
+        shape=("batch", "tokens", len(weight)),
+    )
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
     ids = np.arange(len(x))[None]
     (y,) = session.run(["y"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})

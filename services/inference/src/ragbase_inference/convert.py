@@ -43,14 +43,22 @@ def default_precision(config: ModelConfig) -> Precision:
     return "int8" if config.encoder.get("_name_or_path") in _MEASURED_AS_INT8 else "fp32"
 
 
-def onnx_file(config: ModelConfig, precision: Precision, report: Report = log.info) -> Path:
+def onnx_file(
+    config: ModelConfig,
+    precision: Precision,
+    report: Report = log.info,
+    *,
+    with_head: bool = False,
+) -> Path:
     """Path of the ONNX file to run; ``report`` is told before anything slow begins.
+
+    ``with_head``: of a cross-encoder or classifier; the file gives logits.
 
     Raises `ModelUnavailableError`. Takes seconds the first time, milliseconds afterwards.
     """
     weights = weight_files(config.folder)
     if weights and is_convertible(config.encoder):
-        return _converted(config, weights, precision, report)
+        return _converted(config, weights, precision, report, with_head=with_head)
     published = config.folder / "onnx" / "model.onnx"
     if published.is_file():
         return _optimised(config, published, report)
@@ -61,16 +69,23 @@ def onnx_file(config: ModelConfig, precision: Precision, report: Report = log.in
 
 
 def _converted(
-    config: ModelConfig, weights: list[Path], precision: Precision, report: Report
+    config: ModelConfig,
+    weights: list[Path],
+    precision: Precision,
+    report: Report,
+    *,
+    with_head: bool,
 ) -> Path:
     facts = [file_digest(path) for path in (*weights, config.folder / "config.json")]
-    target = _entry(config, *facts, precision, f"converter {_CONVERTER_VERSION}")
+    head = ("head",) if with_head else ()
+    target = _entry(config, *facts, precision, f"converter {_CONVERTER_VERSION}", *head)
 
     def fill(folder: Path) -> None:
-        from ragbase_inference.encoder import write_encoder  # onnx is not needed on later starts
+        # onnx is not needed on later starts
+        from ragbase_inference.encoder import write_classifier, write_encoder
 
         report(f"converting {config.name} to ONNX ({precision}), once")
-        write_encoder(config, folder, precision)
+        (write_classifier if with_head else write_encoder)(config, folder, precision)
 
     return publish_folder(target, fill) / "model.onnx"
 

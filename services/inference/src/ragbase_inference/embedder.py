@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from ragbase_inference.config import ModelConfig, Precision, read_config
 from ragbase_inference.convert import Report, default_precision, onnx_file
-from ragbase_inference.errors import TextTooLongError
 from ragbase_inference.families import Prefixes
-from ragbase_inference.pooling import pool, unit_rows
+from ragbase_inference.pooling import unit_rows
 from ragbase_inference.resolve import resolve
-from ragbase_inference.session import EncoderSession, pad
+from ragbase_inference.session import EncoderSession
 from ragbase_inference.tokens import Encoded, TextTokenizer
+from ragbase_inference.vectors import text_vectors
+from ragbase_inference.weights import folder_bytes
 
 __all__ = ["BATCH_PADDING", "BATCH_TOKENS", "TextEmbedder", "open_embedder"]
 
@@ -69,12 +70,7 @@ class TextEmbedder:
     def encode_passages(self, texts: Sequence[str]) -> list[Encoded]:
         """Each passage behind its prefix; raises `TextTooLongError` rather than cut one."""
         whole = [self.prefixes.passage + text for text in texts]
-        encoded = self.encode_texts(whole)
-        for index, one in enumerate(encoded):
-            if one.cut:
-                tokens = self.tokenizer.count([whole[index]])[0] + self.tokenizer.special_tokens
-                raise TextTooLongError(index, tokens, self.config.max_tokens)
-        return encoded
+        return self.tokenizer.encode(whole, self.config.max_tokens, cut=None)
 
     def encode_texts(self, texts: Sequence[str]) -> list[Encoded]:
         """Each text as it is, cut to the model's limit."""
@@ -89,9 +85,7 @@ class TextEmbedder:
         return self._run(self._queries, batch)
 
     def _run(self, session: EncoderSession, batch: Sequence[Encoded]) -> NDArray[np.float32]:
-        ids, mask = pad([one.ids for one in batch], self.config.pad_id)
-        hidden = session.hidden_state(ids, mask)
-        return unit_rows(pool(hidden, mask, self.config.pooling))
+        return unit_rows(text_vectors(session, self.config, batch))
 
     def embed(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
         """Unit vectors (rows, dimension) of any number of texts, in batches of like length."""
@@ -133,7 +127,7 @@ def open_embedder(
     tokenizer = TextTokenizer(found.folder)
     path = onnx_file(config, precision or default_precision(config), report)
     passages = EncoderSession(path, threads=threads)
-    twice = sum(file.stat().st_size for file in path.parent.iterdir()) < _TWO_SESSIONS_BELOW_BYTES
+    twice = folder_bytes(path.parent) < _TWO_SESSIONS_BELOW_BYTES
     return TextEmbedder(
         config,
         tokenizer,

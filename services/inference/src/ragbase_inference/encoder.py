@@ -2,11 +2,14 @@
 
 Source: Devlin et al., BERT, NAACL 2019 (post-norm transformer encoder). RoBERTa and XLM-R differ
 in where positions start, DistilBERT in names and the lack of a token type.
+
+On the encoder stands either nothing, and the graph gives the hidden state of every token, or the
+head of a cross-encoder or classifier (`ragbase_inference.head`), and it gives logits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +21,16 @@ from onnx import TensorProto
 from ragbase_inference.config import ModelConfig, Precision
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.graph import MICROSOFT, GraphWriter
+from ragbase_inference.head import HeadLayer, head_layers
 from ragbase_inference.linear import linear
 from ragbase_inference.weights import Weights
 
 _INT32 = int(TensorProto.INT32)
 
-__all__ = ["EncoderShape", "encoder_shape", "write_encoder"]
+__all__ = ["EncoderShape", "encoder_shape", "write_classifier", "write_encoder"]
 
 _WORDS = "embeddings.word_embeddings.weight"
+_TYPES = "embeddings.token_type_embeddings.weight"
 _OUTPUT = "last_hidden_state"
 
 _BERT_LAYER = {
@@ -107,44 +112,79 @@ def write_encoder(config: ModelConfig, folder: Path, precision: Precision) -> No
     """Convert the model's safetensors to ``folder / model.onnx`` in ``precision``."""
     shape = encoder_shape(config)
     with Weights(config.folder, _WORDS) as weights:
-        writer = _EncoderWriter(shape, weights, precision)
-        writer.write(folder)
+        _EncoderWriter(shape, weights, precision).write(folder)
+
+
+def write_classifier(config: ModelConfig, folder: Path, precision: Precision) -> None:
+    """The same of a model with a sequence-classification head, which gives ``logits``.
+
+    Takes ``token_type_ids`` where the model tells the texts of a pair apart by them.
+    """
+    shape = encoder_shape(config)
+    with Weights(config.folder, _WORDS) as weights:
+        layers = head_layers(config.model_type)
+        _EncoderWriter(shape, weights, precision, pairs=True).write_logits(folder, layers)
 
 
 class _EncoderWriter:
     """Activations travel as (batch * tokens, width); attention alone needs three dimensions."""
 
-    def __init__(self, shape: EncoderShape, weights: Weights, precision: Precision) -> None:
+    def __init__(
+        self, shape: EncoderShape, weights: Weights, precision: Precision, *, pairs: bool = False
+    ) -> None:
         self._shape = shape
         self._weights = weights
         self._graph = GraphWriter()
         self._linear = linear(precision, self._graph)
+        self._inputs = ["input_ids", "attention_mask"]
+        if pairs and _TYPES in weights and len(weights[_TYPES]) > 1:
+            self._inputs.append("token_type_ids")
 
     def write(self, folder: Path) -> None:
-        graph, shape = self._graph, self._shape
-        width = graph.weight("width", np.array([shape.width], np.int64))
-        self._flat = graph.weight("flat", np.array([-1, shape.width], np.int64))
-        self._mask = graph.node("Cast", "attention_mask", to=_INT32)
-        self._batched = graph.node("Concat", graph.node("Shape", "input_ids"), width, axis=0)
         x = self._embeddings()
-        for number in range(shape.layers):
-            x = self._layer(x, f"{shape.path}.{number}.")
-        graph.bind("Reshape", x, self._batched, output=_OUTPUT)
-        graph.save(folder, output=_OUTPUT, width=shape.width)
+        for number in range(self._shape.layers):
+            x = self._layer(x, number)
+        self._graph.bind("Reshape", x, self._batched, output=_OUTPUT)
+        shape = ("batch", "tokens", self._shape.width)
+        self._graph.save(folder, inputs=self._inputs, output=_OUTPUT, shape=shape)
+
+    def write_logits(self, folder: Path, layers: Sequence[HeadLayer]) -> None:
+        """The head reads the first token only, so the last layer feeds forward no other."""
+        x, last = self._embeddings(), self._shape.layers - 1
+        for number in range(last):
+            x = self._layer(x, number)
+        x = self._layer(x, last, first_token_only=True)
+        for layer in layers[:-1]:
+            x = self._graph.node(layer.activation, self._dense(x, layer))
+        labels = len(self._weights.beside(f"{layers[-1].name}.bias"))
+        self._graph.bind("Identity", self._dense(x, layers[-1]), output="logits")
+        self._graph.save(folder, inputs=self._inputs, output="logits", shape=("batch", labels))
+
+    def _dense(self, x: str, layer: HeadLayer) -> str:
+        """A layer of the head, always in single precision: it costs nothing."""
+        name = layer.name
+        tensor = self._weights.__getitem__ if layer.inside_encoder else self._weights.beside
+        weight = self._graph.weight(f"{name}.weight", tensor(f"{name}.weight").T)
+        bias = self._graph.weight(f"{name}.bias", tensor(f"{name}.bias"))
+        return self._graph.node("Add", self._graph.node("MatMul", x, weight), bias)
 
     def _embeddings(self) -> str:
         graph, weights = self._graph, self._weights
+        width = graph.weight("width", np.array([self._shape.width], np.int64))
+        self._flat = graph.weight("flat", np.array([-1, self._shape.width], np.int64))
+        self._mask = graph.node("Cast", "attention_mask", to=_INT32)
+        self._batched = graph.node("Concat", graph.node("Shape", "input_ids"), width, axis=0)
         positions = weights["embeddings.position_embeddings.weight"][self._shape.position_offset :]
-        types = "embeddings.token_type_embeddings.weight"
-        if types in weights:  # a lone text is of type 0 throughout
-            positions = positions + weights[types][0]
+        typed = "token_type_ids" in self._inputs
+        if _TYPES in weights and not typed:  # all tokens are of type 0
+            positions = positions + weights[_TYPES][0]
         embedded = graph.node(
             "EmbedLayerNormalization",
             graph.node("Cast", "input_ids", to=_INT32),
-            "",
+            graph.node("Cast", "token_type_ids", to=_INT32) if typed else "",
             graph.weight(_WORDS, weights[_WORDS]),
             graph.weight("positions", positions),
-            "",
+            graph.weight(_TYPES, weights[_TYPES]) if typed else "",
             *self._pair("embeddings.LayerNorm"),
             domain=MICROSOFT,
             epsilon=self._shape.epsilon,
@@ -159,12 +199,23 @@ class _EncoderWriter:
             self._graph.weight(shift, self._weights[shift]),
         )
 
-    def _layer(self, x: str, prefix: str) -> str:
+    def _layer(self, x: str, number: int, *, first_token_only: bool = False) -> str:
+        prefix = f"{self._shape.path}.{number}."
         part = {ours: prefix + theirs for ours, theirs in self._shape.names.items()}
-        context = self._product(self._attention(x, part), part["context"])
+        attended = self._attention(x, part)
+        if first_token_only:
+            attended, x = self._first_tokens(attended), self._first_tokens(x)
+        context = self._product(attended, part["context"])
         x = self._add_and_norm(context, x, part["context_norm"], part["context"])
         narrow = self._product(self._feed_forward(x, part["widen"]), part["narrow"])
         return self._add_and_norm(narrow, x, part["norm"], part["narrow"])
+
+    def _first_tokens(self, x: str) -> str:
+        """Rows (batch, width) of the first token of each text."""
+        graph = self._graph
+        at = graph.weight("first", np.array([0], np.int64))
+        gathered = graph.node("Gather", graph.node("Reshape", x, self._batched), at, axis=1)
+        return graph.node("Reshape", gathered, self._flat)
 
     def _product(self, x: str, name: str) -> str:
         prepared = self._linear.prepare(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +50,21 @@ class GraphWriter:
             helper.make_node(operator, inputs, outputs, output, domain=domain, **attributes)
         )
 
-    def save(self, folder: Path, *, output: str, width: int) -> None:
+    def save(
+        self, folder: Path, *, inputs: Sequence[str], output: str, shape: Sequence[str | int]
+    ) -> None:
         """Write ``model.onnx`` and, beside it, ``weights.bin`` (so that it can be mapped).
 
-        Inputs ``input_ids`` and ``attention_mask`` are int64 (batch, tokens); ``output`` is
-        float32 (batch, tokens, ``width``).
+        All ``inputs`` are int64 (batch, tokens); ``output`` is float32 of ``shape``.
         """
-        shape = ["batch", "tokens"]
         graph = helper.make_graph(
             self._nodes,
             "encoder",
             [
-                helper.make_tensor_value_info(name, TensorProto.INT64, shape)
-                for name in ("input_ids", "attention_mask")
+                helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+                for name in inputs
             ],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, [*shape, width])],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
             list(self._weights.values()),
         )
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1)]

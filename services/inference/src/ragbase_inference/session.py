@@ -10,12 +10,18 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from ragbase_inference.cores import usable_cores
-from ragbase_inference.errors import ModelFailedError, ModelUnavailableError
+from ragbase_inference.errors import (
+    ClosedError,
+    ModelFailedError,
+    ModelUnavailableError,
+    OutOfMemoryError,
+)
 
-__all__ = ["EncoderSession", "pad", "save_optimised"]
+__all__ = ["EncoderSession", "HeadSession", "pad", "pad_segments", "save_optimised"]
 
 _PROVIDERS = ["CPUExecutionProvider"]
 _EXTERNAL_FROM_BYTES = "1024"
+_OUT_OF_MEMORY = ("bad_alloc", "Failed to allocate memory", "is smaller than requested bytes")
 
 
 def _options(threads: int) -> onnxruntime.SessionOptions:
@@ -62,21 +68,66 @@ def pad(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[NDArray[np.int64], 
     return ids, mask
 
 
-class EncoderSession:
-    """One loaded encoder; safe to call from several threads at once."""
+def pad_segments(rows: Sequence[Sequence[int] | None], longest: int) -> NDArray[np.int64]:
+    """Segment ids (rows, longest); of a row None, and of padding, they are 0."""
+    segments = np.zeros((len(rows), longest), np.int64)
+    for number, row in enumerate(rows):
+        if row is not None:
+            segments[number, : len(row)] = row
+    return segments
+
+
+class _TokenSession:
+    """One loaded graph over token ids; safe to call from several threads at once."""
 
     def __init__(self, path: Path, *, threads: int) -> None:
         """``threads`` = 0 takes all usable cores. Raises `ModelUnavailableError`."""
-        self._session = _open(path, _options(threads))
-        self._inputs = {value.name for value in self._session.get_inputs()}
+        session = _open(path, _options(threads))
+        self._session: onnxruntime.InferenceSession | None = session
+        self._inputs = {value.name for value in session.get_inputs()}
         unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or "input_ids" not in self._inputs:
             raise ModelUnavailableError(f"{path} wants inputs we cannot give: {sorted(unknown)}")
-        self._output = self._hidden_state_name(path)
+        self._output = self._choose_output(session, path)
 
-    def _hidden_state_name(self, path: Path) -> str:
+    def _choose_output(self, session: onnxruntime.InferenceSession, path: Path) -> str:
+        raise NotImplementedError
+
+    def _run(
+        self,
+        ids: NDArray[np.int64],
+        mask: NDArray[np.int64],
+        segments: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.float32]:
+        session = self._session
+        if session is None:
+            raise ClosedError("the model is closed")
+        types = np.zeros_like(ids) if segments is None else segments
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        feed = {name: value for name, value in feed.items() if name in self._inputs}
+        try:
+            (output,) = session.run([self._output], feed)
+        except Exception as error:
+            kind = OutOfMemoryError if _is_out_of_memory(error) else ModelFailedError
+            raise kind(f"ONNX Runtime failed on {ids.shape}: {error}") from error
+        return np.asarray(output, dtype=np.float32)
+
+    def close(self) -> None:
+        """Release memory and threads once running calls have ended; later ones fail."""
+        self._session = None
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """The runtime has no class of error for it, only texts."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _OUT_OF_MEMORY)
+
+
+class EncoderSession(_TokenSession):
+    """An encoder: gives the hidden state of every token."""
+
+    def _choose_output(self, session: onnxruntime.InferenceSession, path: Path) -> str:
         """The output with a vector for each token; publishers name it in several ways."""
-        for value in self._session.get_outputs():
+        for value in session.get_outputs():
             if len(value.shape) == 3:
                 return str(value.name)
         raise ModelUnavailableError(f"{path} gives no hidden state of each token")
@@ -84,12 +135,29 @@ class EncoderSession:
     def hidden_state(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
         """Last hidden state, (rows, tokens, width), of ids and mask (rows, tokens).
 
-        Raises `ModelFailedError`.
+        Raises `ModelFailedError`, `ClosedError`.
         """
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        feed = {name: value for name, value in feed.items() if name in self._inputs}
-        try:
-            (hidden,) = self._session.run([self._output], feed)
-        except Exception as error:
-            raise ModelFailedError(f"ONNX Runtime failed on {ids.shape}: {error}") from error
-        return np.asarray(hidden, dtype=np.float32)
+        return self._run(ids, mask)
+
+
+class HeadSession(_TokenSession):
+    """An encoder with a sequence-classification head: gives logits."""
+
+    def _choose_output(self, session: onnxruntime.InferenceSession, path: Path) -> str:
+        """The output called ``logits``, else the only one with a row of numbers for each text."""
+        flat = [str(value.name) for value in session.get_outputs() if len(value.shape) == 2]
+        if "logits" in flat or len(flat) == 1:
+            return "logits" if "logits" in flat else flat[0]
+        raise ModelUnavailableError(f"{path} gives no logits")
+
+    def logits(
+        self,
+        ids: NDArray[np.int64],
+        mask: NDArray[np.int64],
+        segments: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """Shape (rows, labels), of ids, mask and segment ids (rows, tokens).
+
+        Raises `ModelFailedError`, `ClosedError`.
+        """
+        return self._run(ids, mask, segments)

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from ragbase_inference.errors import ModelUnavailableError
 
-__all__ = ["Weights", "torch_files", "weight_files"]
+__all__ = ["Weights", "folder_bytes", "torch_files", "weight_files"]
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -25,6 +25,11 @@ def weight_files(folder: Path) -> list[Path]:
 def torch_files(folder: Path) -> list[Path]:
     """The same of torch's own format, which only torch reads."""
     return _parts(folder, "pytorch_model.bin")
+
+
+def folder_bytes(folder: Path) -> int:
+    """Size of the files in a folder: of a converted model, about the memory it needs."""
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _parts(folder: Path, name: str) -> list[Path]:
@@ -84,7 +89,13 @@ class Weights:
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         """Tensor ``name`` as float32, whatever it is stored as."""
-        full = self._prefix + name
+        return self._tensor(self._prefix + name)
+
+    def beside(self, name: str) -> NDArray[np.float32]:
+        """The same of a tensor that stands beside the encoder, under its full name: of a head."""
+        return self._tensor(name)
+
+    def _tensor(self, full: str) -> NDArray[np.float32]:
         if full not in self._holders:
             raise ModelUnavailableError(f"the weights lack {full}")
         return np.asarray(self._holders[full].get_tensor(full), dtype=np.float32)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from ragbase_inference.backends.accelerator import has_accelerator, is_installed
+from ragbase_inference.backends.onnx_options import ONNX_DTYPES
 from ragbase_inference.backends.options import Dtype, OpenOptions
 from ragbase_inference.config import Pooling
 from ragbase_inference.errors import ModelUnavailableError, NotInstalledError
@@ -56,21 +57,30 @@ def open_model(
         report=report,
     )
     name = f"{model}@{revision}" if revision else model
-    found = resolve(name, lambda files: _choose(files, backend, device))
+    found = resolve(name, lambda files: _choose(files, backend, options))
     return _open(found, options)
 
 
-def _choose(files: ModelFiles, backend: BackendChoice, device: str | None) -> Runner:
+def _choose(files: ModelFiles, backend: BackendChoice, options: OpenOptions) -> Runner:
     """The runner among those that the files allow; raises `ModelUnavailableError`."""
     possible = [one for one in runners_of(files) if backend in ("auto", one.backend)]
+    if backend == "auto":
+        possible = [one for one in possible if _can_do(one, options)]
     if not possible:
         raise ModelUnavailableError(_why_not(files, backend))
     installed = [one for one in possible if _is_available(one)]
     if not installed:
         raise NotInstalledError(_what_to_install(files, possible))
-    if _wants_accelerator(device):
+    if _wants_accelerator(options.device):
         installed.sort(key=lambda one: one.backend == "onnx")
     return installed[0]
+
+
+def _can_do(runner: Runner, options: OpenOptions) -> bool:
+    """ONNX Runtime is run on the CPU, in single precision or int8; torch has no int8."""
+    if runner.backend == "onnx":
+        return options.device in (None, "cpu") and options.dtype in ONNX_DTYPES
+    return options.dtype != "int8"
 
 
 def _wants_accelerator(device: str | None) -> bool:
@@ -86,7 +96,10 @@ def _why_not(files: ModelFiles, backend: BackendChoice) -> str:
     if backend == "onnx" and files.kind in ("embedding", "classifier", "reranker"):
         return why_not_onnx(files)
     if backend == "auto":
-        return f"{files.name} holds no weights that can be run: safetensors, {ONNX_FILE} or torch's"
+        return (
+            f"{files.name} has nothing that can be run as asked: safetensors, {ONNX_FILE} or "
+            "weights of torch (int8 is for ONNX Runtime, half precision and GPUs for torch)"
+        )
     return f"{files.name} cannot be run by the {backend} backend"
 
 
