@@ -12,6 +12,7 @@ import pytest
 
 from ragbase_inference import resolve as module
 from ragbase_inference.errors import ModelUnavailableError
+from ragbase_inference.files import Runner
 from ragbase_inference.resolve import MINILM, resolve
 
 
@@ -51,10 +52,12 @@ def test_a_wheel_with_other_weights_is_refused(
 
 def test_without_the_wheel_minilm_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MINILM_WHEEL", "no_such_package")
-    asked: list[str] = []
-    monkeypatch.setattr(module, "_from_hub", lambda name, choose: asked.append(name))
-    resolve("all-MiniLM-L6-v2")
-    assert asked == [MINILM]
+    monkeypatch.setattr(
+        "ragbase_inference.hub.fetch",
+        lambda name, revision, choose: (Path(f"/hub/{name}/commit"), Runner.ONNX_EMBEDDING),
+    )
+    found = resolve("all-MiniLM-L6-v2")
+    assert (found.name, found.revision) == (MINILM, "commit")
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "/nowhere", "~/nowhere", ""])

