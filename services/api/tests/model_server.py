@@ -1,6 +1,7 @@
 """A model server with TEI's and OpenAI's routes, real HTTP, small limits and scripted faults.
 
-Its "model" adds up one fixed vector a token, so equal texts have equal vectors and any cut shows.
+Its "model" adds up one fixed vector a token, so equal texts have equal vectors and any cut shows;
+its reranker scores the share of the query's words that a text holds.
 The wire forms are those measured on TEI 1.9.3.
 """
 
@@ -63,6 +64,8 @@ class Stub:
     default_prompt: str = ""
     base64: bool = True
     tei: bool = True
+    sidecar: bool = False
+    """Only `/rerank` and `/health`, without a limit on the texts of a call."""
     models: dict[str, Any] | None = None
     delay_s: float = 0.0
     held: bool = False
@@ -80,7 +83,7 @@ class Stub:
     def texts(self, path: str = "embed") -> list[list[str]]:
         """Inputs of the calls of ``path``, without the test text that asks for the dimension."""
         lists = [
-            call.payload.get("inputs", call.payload.get("input"))
+            call.payload.get("inputs", call.payload.get("input", call.payload.get("texts")))
             for call in self.calls
             if call.path.endswith(path) and call.payload
         ]
@@ -96,6 +99,11 @@ class Stub:
         rows = [_word_vector(word) for word in (b"[CLS]", *words, b"[SEP]")]
         mean = np.mean(rows, axis=0)
         return [float(value) for value in mean / np.linalg.norm(mean)]
+
+    def relevance(self, query: str, text: str) -> float:
+        wanted, there = set(query.lower().split()), set(text.lower().split())
+        noise = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=2).digest()) / 2**16
+        return (len(wanted & there) + noise / 2) / (len(wanted) + 1)
 
     # The routes
 
@@ -113,7 +121,14 @@ class Stub:
         if self.models is not None:
             routes["v1/models"] = lambda _: self.models
         if self.tei:
-            routes |= {"info": self._info, "embed": self._embed, "tokenize": self._tokenize}
+            routes |= {
+                "info": self._info,
+                "embed": self._embed,
+                "tokenize": self._tokenize,
+                "rerank": self._rerank,
+            }
+        if self.sidecar:
+            routes = {"rerank": self._rerank}
         if path not in routes:
             raise Fault(404)
         return 200, orjson.dumps(routes[path](payload))
@@ -134,6 +149,19 @@ class Stub:
     def _embed(self, payload: dict[str, Any]) -> Any:
         vectors = self._checked(payload["inputs"], truncate=payload.get("truncate") is not False)
         return self.mangle(vectors) if self.mangle else vectors
+
+    def _rerank(self, payload: dict[str, Any]) -> Any:
+        query, texts = payload["query"], payload["texts"]
+        if self.script and (fault := self.script.popleft()):
+            raise fault
+        if not self.sidecar:
+            self._check_batch(texts)
+        if any(not text.strip() for text in texts) or not (texts or self.sidecar):
+            raise Fault(400, b'{"error":"`texts` cannot be empty","error_type":"Empty"}')
+        scores = enumerate(self.relevance(query, text) for text in texts)
+        rows = [{"index": index, "score": score} for index, score in scores]
+        rows.sort(key=lambda row: (-row["score"], -row["index"]))  # ties: TEI's odd order
+        return self.mangle(rows) if self.mangle else rows
 
     def _openai(self, payload: dict[str, Any]) -> dict[str, Any]:
         encoding = payload.get("encoding_format")
@@ -188,7 +216,11 @@ class Stub:
     async def serve(self, request: Request) -> Response:
         raw = await request.body()
         path = request.url.path.lstrip("/")
-        inputs = len(re.findall(rb'","', raw)) + 1 if "embed" in path else 0
+        inputs = (
+            len(re.findall(rb'","', raw[raw.find(b"[") :])) + 1
+            if re.search("embed|rerank", path)
+            else 0
+        )
         if self.in_flight + inputs > self.permits:
             return Response(b'{"error":"Model is overloaded","error_type":"Overloaded"}', 429)
         self.in_flight += inputs
@@ -203,6 +235,11 @@ class Stub:
         finally:
             self.in_flight -= inputs
         return Response(body, status, media_type="application/json")
+
+
+def cut() -> Fault:
+    """Half an answer, and then a closed connection."""
+    return Fault(200, b'[{"index":0,', content_length="1000")
 
 
 def _word_vector(word: bytes) -> np.ndarray[Any, Any]:
@@ -223,7 +260,7 @@ def _validation(text: str) -> Fault:
 def running(stub: Stub, port: int = 0) -> Iterator[Stub]:
     """Serve ``stub`` in a thread of its own; ``port`` 0 takes a free one."""
     app = Starlette(routes=[Route("/{path:path}", stub.serve, methods=["GET", "POST"])])
-    config = uvicorn.Config(app, port=port, log_level="error", lifespan="off", ws="none")
+    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -12,6 +12,7 @@
     ├── UnavailableError         503  a dependency is down; it may heal by itself
     │   ├── DatabaseUnavailableError
     │   ├── EmbedderUnavailableError
+    │   ├── RerankerUnavailableError
     │   └── DeadlineExceededError
     ├── UpstreamError            502  a dependency answered with something unusable
     ├── BackupError              –    a backup or a restore did not come to its end
@@ -34,6 +35,7 @@ __all__ = [
     "NotFoundError",
     "OverloadedError",
     "RagBaseError",
+    "RerankerUnavailableError",
     "TooLargeError",
     "UnauthenticatedError",
     "UnavailableError",
@@ -136,6 +138,21 @@ class EmbedderUnavailableError(UnavailableError):
     """The embedding model or its server cannot be reached."""
 
     code = "embedder_unavailable"
+
+
+class RerankerUnavailableError(UnavailableError):
+    """A reranker cannot be reached, is not there yet, or is not asked because it keeps failing.
+
+    ``http_status`` is what its server answered, where it answered.
+    """
+
+    code = "reranker_unavailable"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, http_status: int | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.http_status = http_status
 
 
 class DeadlineExceededError(UnavailableError):

@@ -9,6 +9,7 @@ from functools import cache
 
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
+from ragbase.clients.select_reranker import select_rerankers
 from ragbase.errors import ConfigurationError
 from ragbase.ingest.parse.parser import FileParser, ParseLimits
 from ragbase.limits import NEW_COLLECTION_FUSION, UPLOAD_FIELD_BYTES
@@ -29,8 +30,12 @@ from ragbase.services.keys import KeyService
 from ragbase.services.keys_given import given_keys
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.known_collections import KnownCollections
+from ragbase.services.named_reranker import NamedReranker
 from ragbase.services.recipe import Recipe
+from ragbase.services.rerank import RerankLimits, RerankService
+from ragbase.services.rerankers import Rerankers
 from ragbase.services.search import SearchService
+from ragbase.services.search_rerank import RerankStage
 from ragbase.services.stats import StatsService
 from ragbase.services.upkeep import Upkeep
 from ragbase.services.upload import UploadBounds, UploadService
@@ -44,6 +49,8 @@ from ragbase.worker.handlers import handlers
 from ragbase.worker.worker import Worker, WorkerOptions
 
 __all__ = ["open_services", "open_worker"]
+
+RERANK_OFF = "Reranking is off on this server (RERANK_ENABLED=false)"
 
 _log = get_logger("ragbase.start")
 
@@ -98,7 +105,9 @@ async def _open(
     verifier = await _start_verifier(settings, database, stack) if authenticate else None
     parser = FileParser(_parse_limits(settings))
     stack.push_async_callback(parser.aclose)
-    services = _wire(settings, database, dialect, embedding, verifier, parser)
+    rerankers = _open_rerankers(settings)
+    stack.push_async_callback(rerankers.aclose)
+    services = _wire(settings, database, dialect, embedding, verifier, parser, rerankers)
     await services.health.start()
     stack.push_async_callback(services.health.stop)
     upkeep, gauges = Upkeep(database, dialect.maintain), JobGauges(database)
@@ -222,6 +231,7 @@ def _wire(
     embedding: EmbeddingRuntime,
     verifier: KeyVerifier | None,
     parser: FileParser,
+    rerankers: Rerankers,
 ) -> Services:
     known = KnownCollections(database)
     collections = CollectionService(
@@ -262,11 +272,13 @@ def _wire(
             semantic=SemanticArm(database, lambda: index_of(embedding.model)),
             keyword=KeywordArm(database, dialect),
             known=known,
+            rerank=RerankStage(rerankers, settings.rerank_text, settings.rerank_timeout_s),
         ),
+        rerank=RerankService(rerankers, _rerank_limits(settings)),
         stats=StatsService(database),
         collections=collections,
         embedding=embedding,
-        health=_health(database, dialect, embedding),
+        health=_health(database, dialect, embedding, rerankers),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),
         max_batch=settings.max_batch,
         verifier=verifier,
@@ -299,8 +311,29 @@ def _batch_limits(settings: Settings) -> BatchLimits:
     )
 
 
+def _open_rerankers(settings: Settings) -> Rerankers:
+    named = {
+        name: NamedReranker(
+            name,
+            selected.client,
+            timeout_s=selected.timeout_s,
+            fallback=selected.fallback,
+            on_demand=selected.on_demand,
+        )
+        for name, selected in select_rerankers(settings).items()
+    }
+    return Rerankers(named) if settings.rerank_enabled else Rerankers(missing=RERANK_OFF)
+
+
+def _rerank_limits(settings: Settings) -> RerankLimits:
+    return RerankLimits(settings.max_batch, settings.max_query_chars, settings.max_text_chars)
+
+
 def _health(
-    database: Database, dialect: LexicalDialect, embedding: EmbeddingRuntime
+    database: Database,
+    dialect: LexicalDialect,
+    embedding: EmbeddingRuntime,
+    rerankers: Rerankers,
 ) -> HealthService:
     async def schema() -> None:
         async with database.read() as connection:
@@ -311,4 +344,5 @@ def _health(
         embedding,
         schema=schema,
         lexical=dialect.name,
+        rerankers=rerankers.all,
     )

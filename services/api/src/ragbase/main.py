@@ -23,6 +23,7 @@ from ragbase.routes import (
     jobs,
     keys,
     page,
+    rerank,
     search,
     stats,
     upload,
@@ -90,7 +91,8 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
-        page, batch, upload, deletion, documents, search, stats, collections, embed, jobs, keys, health
+        page, batch, upload, deletion, documents, search, stats, collections, embed, rerank, jobs,
+        keys, health,
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:

@@ -17,6 +17,8 @@ from ragbase.clients.select import open_embedder
 from ragbase.main import create_app
 from ragbase.settings import Settings
 
+from ..model_server import Stub, running
+
 OpenApp = Callable[..., Awaitable[tuple[FastAPI, httpx.AsyncClient]]]
 Create = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -27,6 +29,21 @@ async def embedder() -> AsyncIterator[Embedder]:
     model = await open_embedder(Settings())
     yield model
     await model.aclose()
+
+
+@pytest.fixture(scope="session")
+def _model_server() -> Iterator[Stub]:
+    with running(Stub()) as stub:
+        yield stub
+
+
+@pytest.fixture
+def model_server(_model_server: Stub) -> Stub:
+    """A server with `/rerank`, in its first state."""
+    _model_server.reset()
+    _model_server.max_batch = 32
+    _model_server.model_type = {"reranker": {"id2label": {"0": "LABEL_0"}}}
+    return _model_server
 
 
 @pytest_asyncio.fixture

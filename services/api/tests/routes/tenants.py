@@ -265,6 +265,13 @@ def embed(t: Target) -> Iterator[Call]:
     yield Call("POST", "/v1/embed", {"json": {"inputs": ["a text of one's own"]}})
 
 
+@aims_at("post", "/v1/rerank")
+def rerank(t: Target) -> Iterator[Call]:
+    for body in ({}, {"rerank_model": "qwen-8b"}, {"rerank_model": "nobody"}):
+        texts = {"query": "of one's own", "texts": ["a text", "another"], **body}
+        yield Call("POST", "/v1/rerank", {"json": texts})
+
+
 @aims_at("get", "/v1/keys")
 @aims_at("post", "/v1/keys")
 @aims_at("get", "/v1/keys/{key_id}")

@@ -14,6 +14,7 @@ from ragbase.services.keys_format import new_key
 from ragbase.settings import Settings
 from ragbase.storage.pool import Database
 
+from ..model_server import Stub
 from .conftest import OpenApp
 from .tenants import CALLS, CANARY, OWN, Call, Target, Tenants, comparable
 
@@ -59,8 +60,8 @@ class World:
 
 
 @pytest_asyncio.fixture
-async def world(open_app: OpenApp, db: Database) -> World:
-    _, client = await open_app(auth="on", admin_key=ADMIN)
+async def world(open_app: OpenApp, db: Database, model_server: Stub) -> World:
+    _, client = await open_app(auth="on", admin_key=ADMIN, reranker_url=model_server.url)
     client.headers.update(bearer(ADMIN))
     tenants = await Tenants.settle(client, db)
     made = await client.post(

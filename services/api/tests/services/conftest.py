@@ -16,13 +16,16 @@ import pytest
 import pytest_asyncio
 
 from ragbase.clients.embedder import EmbedderInfo, Tokenizer
+from ragbase.clients.reranker import RerankerInfo
 from ragbase.errors import EmbedderUnavailableError
 from ragbase.models.domain import ArmName, ChunkDraft, DocumentDraft, Hit, Vector, Vectors
 from ragbase.retrieval.arms import ArmQuery, KeywordArm, SemanticArm
 from ragbase.retrieval.lexical.native import NativeDialect
-from ragbase.retrieval.rerank import Rerankers
 from ragbase.retrieval.semantic import SemanticIndex
+from ragbase.services.named_reranker import NamedReranker
+from ragbase.services.rerankers import Rerankers
 from ragbase.services.search import SearchService
+from ragbase.services.search_rerank import RerankStage
 from ragbase.settings import Settings
 from ragbase.storage.collections import create_collection, get_collection
 from ragbase.storage.documents import insert_document
@@ -83,14 +86,31 @@ class FakeReranker:
     """Prefers texts with a late number in them; ``fault`` instead of an answer if set."""
 
     name: str = "default"
-    batch_size: int = 8
     timeout_s: float = 5.0
+    fallback: str | None = None
     delay_s: float = 0.0
     fault: Exception | None = None
     scores: list[Any] | None = None
     read: list[str] = field(default_factory=list)
+    asked: int = 0
+
+    async def info(self) -> RerankerInfo:
+        return RerankerInfo(f"acme/{self.name}", 512)
+
+    async def ping(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+    async def aclose(self) -> None:
+        return None
+
+    @property
+    def named(self) -> NamedReranker:
+        """It, as a server would have it configured."""
+        return NamedReranker(self.name, self, timeout_s=self.timeout_s, fallback=self.fallback)
 
     async def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        self.asked += 1
         self.read += texts
         await asyncio.sleep(self.delay_s)
         if self.fault is not None:
@@ -186,13 +206,18 @@ class World:
     def service(self, *rerankers: FakeReranker, **parts: Any) -> SearchService:
         """A service over the real arms, but for what is given."""
         settings = parts.pop("settings", {})
+        stage = RerankStage(
+            Rerankers({reranker.name: reranker.named for reranker in rerankers}),
+            parts.pop("rerank_text", "indexed"),
+            parts.pop("rerank_timeout_s", None),
+        )
         return SearchService(
             self.database,
             Settings(**settings),
             embedder=self.embedder,
             semantic=parts.pop("semantic", self.semantic_arm),
             keyword=parts.pop("keyword", self.keyword_arm),
-            rerankers=Rerankers({reranker.name: reranker for reranker in rerankers}),
+            rerank=stage,
             **parts,
         )
 

@@ -147,3 +147,56 @@ async def test_grouping_takes_the_best_chunk_after_reranking(
         dict.fromkeys(best[r.document_id] for r in rows)
     )
     assert len(grouped) == 4
+
+
+async def test_a_stand_in_that_ran_is_named_with_the_reason(
+    harbour: Any, fake_reranker: Any
+) -> None:
+    """R13."""
+    chosen = fake_reranker(
+        name="qwen-8b", fallback="default", fault=UnavailableError("It cannot be reached.")
+    )
+    stand_in = fake_reranker(scores=[0.1, 0.2, 0.3, 0.4, 0.5])
+    answer = await harbour.service(chosen, stand_in).search(request(rerank_model="qwen-8b"))
+    assert (answer.reranker_used, answer.score_kind) == ("default", "rerank")
+    assert codes(answer) == ["reranker_fallback"]
+    assert "qwen-8b" in answer.warnings[0].message
+    assert "It cannot be reached." in answer.warnings[0].message
+    assert answer.degraded
+
+
+async def test_a_search_may_wait_less_than_its_reranker_may_take(
+    harbour: Any, fake_reranker: Any
+) -> None:
+    """B071."""
+    service = harbour.service(fake_reranker(delay_s=60, timeout_s=60), rerank_timeout_s=0.05)
+    answer = await asyncio.wait_for(service.search(request()), 5)
+    assert codes(answer) == ["rerank_timeout"]
+    assert answer.total == 5
+
+
+async def test_after_repeated_failures_searches_no_longer_wait(
+    harbour: Any, fake_reranker: Any
+) -> None:
+    """B071: the dead server costs the first callers their time, not everyone."""
+    reranker = fake_reranker(delay_s=60, timeout_s=0.05)
+    service = harbour.service(reranker)
+    for _ in range(3):
+        assert codes(await service.search(request())) == ["rerank_timeout"]
+    answer = await service.search(request())
+    assert codes(answer) == ["rerank_unavailable"]
+    assert answer.degraded
+    assert reranker.asked == 3
+    assert answer.timings_ms.rerank < 50
+
+
+async def test_without_any_reranker_only_those_who_ask_are_told_how_to_get_one(
+    harbour: Any,
+) -> None:
+    service = harbour.service()
+    assert codes(await service.search(request())) == []
+    for asks in ({"rerank": True}, {"rerank_model": "default"}):
+        answer = await service.search(request(**asks))
+        assert codes(answer) == ["rerank_unavailable"]
+        assert "RAGBASE_RERANK_MODEL" in answer.warnings[0].message
+        assert not answer.degraded

@@ -91,6 +91,7 @@ class RefusedError(UpstreamError):
         super().__init__(f"The {server.what} refused with {status}. {reason}".rstrip())
         self.http_status = status
         self.reason = reason
+        self.server = server
         self._structured = structured
 
     @property

@@ -151,14 +151,19 @@ class RemoteEmbedder(ABC):
         return np.concatenate(halves)
 
 
-def input_error(refusal: RefusedError, number: int) -> Exception:
-    """Who must act on ``refusal`` of text ``number`` alone: the caller, or the operator."""
+def input_error(
+    refusal: RefusedError, number: int, *, by_size: str | None = "text_too_long"
+) -> Exception:
+    """Who must act on ``refusal`` of text ``number`` alone: the caller, or the operator.
+
+    ``by_size`` is the code of a 422: servers that do not cut refuse long texts by it.
+    """
     if refusal.http_status == 413:
-        return TooLargeError(f"Text {number} is too large for the embedding server.")
+        return TooLargeError(f"Text {number} is too large for the {refusal.server.what}.")
     if refusal.of_input:
         return InvalidInputError(
-            f"The embedding model refuses text {number}. {refusal.reason}",
-            code="text_too_long" if refusal.by_size else None,
+            f"The {refusal.server.what} refuses text {number}. {refusal.reason}",
+            code=by_size if refusal.by_size else None,
         )
     return refusal
 

@@ -15,7 +15,14 @@ class Health(BaseModel):
     status: Literal["ok", "degraded"]
     postgres: str = Field(examples=["connected"])
     embedding: str = Field(examples=["healthy"])
-    reranker: str = Field(examples=["disabled"])
+    reranker: str = Field(
+        description="The reranker `default`: `healthy`, `disabled`, `status <code>` or "
+        "`error: <text>`.",
+        examples=["disabled"],
+    )
+    rerankers: dict[str, str] = Field(
+        default_factory=dict, description="The same of each configured reranker, by name."
+    )
     memgraph: str = Field(examples=["disabled"])
     version: str
     lexical: str = Field(description="Keyword dialect in use.", examples=["native"])
@@ -26,6 +33,9 @@ class ModelsHealth(BaseModel):
 
     embedding: dict[str, Any] | None
     reranker: dict[str, Any] | Literal["disabled"] | None
+    rerankers: dict[str, dict[str, Any] | None] = Field(
+        default_factory=dict, description="Each configured reranker by name; null: not answering."
+    )
 
 
 class Readiness(BaseModel):

@@ -25,6 +25,7 @@ from ragbase.services.ingest import IngestService
 from ragbase.services.jobs import JobService
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
+from ragbase.services.rerank import RerankService
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
 from ragbase.services.upload import UploadService
@@ -42,6 +43,7 @@ __all__ = [
     "JobId",
     "Jobs",
     "Keys",
+    "Rerank",
     "Search",
     "Services",
     "Stats",
@@ -62,6 +64,7 @@ class Services:
     documents: DocumentService
     jobs: JobService
     search: SearchService
+    rerank: RerankService
     stats: StatsService
     collections: CollectionService
     embedding: EmbeddingRuntime
@@ -127,6 +130,11 @@ async def _search(request: Request) -> SearchService:
     return _services(request).search.seen_by(bound_access(request))
 
 
+async def _rerank(request: Request) -> RerankService:
+    bound_access(request)
+    return _services(request).rerank
+
+
 async def _stats(request: Request) -> StatsService:
     return _services(request).stats.seen_by(bound_access(request))
 
@@ -152,6 +160,7 @@ Uploads = Annotated[UploadService, Depends(_uploads)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Jobs = Annotated[JobService, Depends(_jobs)]
 Search = Annotated[SearchService, Depends(_search)]
+Rerank = Annotated[RerankService, Depends(_rerank)]
 Stats = Annotated[StatsService, Depends(_stats)]
 Collections = Annotated[CollectionService, Depends(_collections)]
 Keys = Annotated[KeyService, Depends(_keys)]

@@ -62,8 +62,13 @@ def _may_know(request: Request) -> bool:
 def _brief(report: Health) -> Health:
     """The contract's words without reasons: those may name hosts."""
     parts = ("postgres", "embedding", "reranker", "memgraph")
-    words = {part: getattr(report, part).partition(":")[0] for part in parts}
-    return report.model_copy(update=words)
+    words = {part: _word(getattr(report, part)) for part in parts}
+    rerankers = {name: _word(said) for name, said in report.rerankers.items()}
+    return report.model_copy(update={**words, "rerankers": rerankers})
+
+
+def _word(said: str) -> str:
+    return said.partition(":")[0]
 
 
 def _only_that(found: ModelsHealth) -> ModelsHealth:
@@ -71,6 +76,7 @@ def _only_that(found: ModelsHealth) -> ModelsHealth:
     return ModelsHealth(
         embedding=found.embedding and answers,
         reranker=answers if isinstance(found.reranker, dict) else found.reranker,
+        rerankers={name: each and answers for name, each in found.rerankers.items()},
     )
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any
 
 from ragbase import __version__
 from ragbase.errors import RagBaseError
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.services.background import end
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.named_reranker import NamedReranker
 from ragbase.telemetry.logs import get_logger
 from ragbase.telemetry.metrics import set_dependency
 
 __all__ = ["HealthService", "Probe"]
 
-Probe = Callable[[], Awaitable[None]]
-"""Returns when the dependency answers; raises `RagBaseError` when it does not."""
+Probe = Callable[[], Awaitable[bool | None]]
+"""Returns when the dependency answers; raises `RagBaseError` when it does not. False: not in use."""
 
 _EVERY_S = 10.0
 _EVERY_DOWN_S = 2.0
@@ -29,7 +31,12 @@ _PROBE_TIMEOUT_S = 5.0
 @dataclass(slots=True)
 class _State:
     up: bool | None = None
-    reason: str = field(default="not probed yet")
+    in_use: bool = True
+    reason: str = "not probed yet"
+    http_status: int | None = None
+    """What its server answered, where that is what is wrong."""
+    soon: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to be probed without waiting for the next turn."""
 
 
 class HealthService:
@@ -45,13 +52,18 @@ class HealthService:
         *,
         schema: Probe,
         lexical: str,
+        rerankers: Mapping[str, NamedReranker] | None = None,
     ) -> None:
-        self._probes = dict(probes)
+        self._rerankers = dict(rerankers or {})
+        named = {_part(name): each.probe for name, each in self._rerankers.items()}
+        self._probes: dict[str, Probe] = {**probes, **named}
         self._embedding = embedding
         self._schema = schema
         self._schema_fits = False
         self._lexical = lexical
-        self._states = {name: _State() for name in probes}
+        self._states = {name: _State() for name in self._probes}
+        for name, each in self._rerankers.items():
+            each.circuit.opened = self._states[_part(name)].soon.set
         self.leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         self._log = get_logger("ragbase.health")
@@ -70,8 +82,13 @@ class HealthService:
         self.leaving = True
 
     async def _watch(self, name: str) -> None:
+        state = self._states[name]
         while True:
-            await asyncio.sleep(_EVERY_S if self._states[name].up else _EVERY_DOWN_S)
+            down = state.in_use and not state.up
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_EVERY_DOWN_S if down else _EVERY_S):
+                    await state.soon.wait()
+            state.soon.clear()
             await self._probe(name)
 
     async def _probe(self, name: str) -> None:
@@ -79,24 +96,33 @@ class HealthService:
         was = state.up
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT_S):
-                await self._probes[name]()
-            state.up, state.reason = True, ""
+                state.in_use = await self._probes[name]() is not False
+            state.up, state.reason, state.http_status = True, "", None
         except RagBaseError as error:
             state.up, state.reason = False, error.message
+            state.http_status = getattr(error, "http_status", None)
         except TimeoutError:
             state.up, state.reason = False, f"no answer in {_PROBE_TIMEOUT_S:g} s"
+            state.http_status = None
+        if not state.in_use:
+            return
         set_dependency(name, up=state.up)
         if was is not None and was != state.up:
             self._log.warning("dependency_changed", dependency=name, up=state.up)
 
     def report(self) -> Health:
         """The contract's shape, from the last probes."""
-        down = [name for name, state in self._states.items() if not state.up]
+        down = [name for name, state in self._states.items() if state.in_use and not state.up]
         return Health(
             status="degraded" if down else "ok",
             postgres=self._word("postgres", "connected"),
             embedding=self._word("embedding", "healthy"),
-            reranker=self._word("reranker", "healthy"),
+            reranker=self._word(_part("default"), "healthy"),
+            rerankers={
+                name: self._word(_part(name), "healthy")
+                for name, each in self._rerankers.items()
+                if each.in_use
+            },
             memgraph=self._word("memgraph", "connected"),
             version=__version__,
             lexical=self._lexical,
@@ -104,8 +130,10 @@ class HealthService:
 
     def _word(self, name: str, good: str) -> str:
         state = self._states.get(name)
-        if state is None:
+        if state is None or not state.in_use:
             return "disabled"
+        if state.http_status is not None:
+            return f"status {state.http_status}"
         return good if state.up else f"error: {state.reason}"
 
     async def readiness(self) -> Readiness:
@@ -128,15 +156,38 @@ class HealthService:
 
     async def models(self) -> ModelsHealth:
         """What is known of the models; None where one has not answered yet."""
-        disabled: Literal["disabled"] = "disabled"
-        if not self._embedding.ready:
-            return ModelsHealth(embedding=None, reranker=disabled)
-        info = self._embedding.info
-        return ModelsHealth(
-            embedding={
-                "model_id": info.model,
-                "dimensions": info.dimension,
-                "max_input_length": info.max_tokens,
-            },
-            reranker=disabled,
+        rerankers = {
+            name: self._facts(name, each) for name, each in self._rerankers.items() if each.in_use
+        }
+        found = ModelsHealth(
+            embedding=None,
+            reranker=rerankers.get("default", "disabled"),
+            rerankers=rerankers,
         )
+        if not self._embedding.ready:
+            return found
+        info = self._embedding.info
+        return found.model_copy(
+            update={
+                "embedding": {
+                    "model_id": info.model,
+                    "dimensions": info.dimension,
+                    "max_input_length": info.max_tokens,
+                }
+            }
+        )
+
+    def _facts(self, name: str, reranker: NamedReranker) -> dict[str, Any] | None:
+        if reranker.info is None or not self._states[_part(name)].up:
+            return None
+        return {
+            "model_id": reranker.info.model,
+            "max_input_length": reranker.info.max_tokens,
+            "timeout_s": reranker.timeout_s,
+            "fallback": reranker.fallback,
+        }
+
+
+def _part(reranker: str) -> str:
+    """What a reranker is called among the dependencies."""
+    return f"reranker-{reranker}"

@@ -24,12 +24,13 @@ from ragbase.retrieval.arms import Arm, ArmQuery
 from ragbase.retrieval.fusion import ARMS, FusedHit, arm_weight, fuse
 from ragbase.retrieval.graph_arm import GraphArm, warn_of_no_graph
 from ragbase.retrieval.query_vector import QueryVector
-from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank_depth
+from ragbase.retrieval.rerank import rerank_depth
 from ragbase.retrieval.trace import Trace
 from ragbase.services.known_collections import KnownCollections
+from ragbase.services.rerankers import Rerankers
 from ragbase.services.search_arms import run_arms
 from ragbase.services.search_plan import SearchPlan, check_search, find_collections
-from ragbase.services.search_rerank import RerankText, choose_reranker, try_rerank
+from ragbase.services.search_rerank import Reranked, RerankStage
 from ragbase.services.search_rows import explain, first_of_each_document, make_rows
 from ragbase.settings import Settings
 from ragbase.storage.documents import load_chunks
@@ -54,8 +55,7 @@ class SearchService:
         keyword: Arm,
         known: KnownCollections | None = None,
         graph: GraphArm | None = None,
-        rerankers: Rerankers | None = None,
-        rerank_text: RerankText = "indexed",
+        rerank: RerankStage | None = None,
     ) -> None:
         self._database = database
         self._settings = settings
@@ -64,8 +64,7 @@ class SearchService:
         self._semantic = semantic
         self._keyword = keyword
         self._graph = graph
-        self._rerankers = rerankers or Rerankers()
-        self._rerank_text = rerank_text
+        self._rerank = rerank or RerankStage(Rerankers())
 
     def seen_by(self, access: Access) -> Self:
         """The same, for a caller who may see only some collections."""
@@ -81,7 +80,7 @@ class SearchService:
         """
         trace = Trace()
         plan = check_search(request, self._settings)
-        reranker = choose_reranker(plan, self._rerankers, trace)
+        reranker = self._rerank.choose(plan, trace)
         wanted = arm_weight(plan.fusion, "semantic") > 0 or self._graph is not None
         async with self._vector(plan, trace, wanted=wanted) as vector:
             plan = await find_collections(plan, self._known)
@@ -89,19 +88,19 @@ class SearchService:
         with trace.stage("fuse"):
             fused = fuse(rankings, plan.fusion)
         chunks: dict[int, StoredChunk] = {}
-        ranked = None
+        reranked = None
         if reranker is not None and fused:
             head = fused[: rerank_depth(plan.rerank_candidates, plan.top_k)]
             chunks = await self._load(head, indexed=True)
-            ranked = await try_rerank(reranker, plan, fused, chunks, trace, self._rerank_text)
-        page = _page(ranked.hits if ranked else fused, plan)
-        rows = await self._rows(plan, page, chunks, rankings, fused, ranked)
+            reranked = await self._rerank.run(reranker, plan, fused, chunks, trace)
+        page = _page(reranked.ranked.hits if reranked else fused, plan)
+        rows = await self._rows(plan, page, chunks, rankings, fused, reranked)
         used: list[Retriever] = [arm for arm in ARMS if rankings.get(arm)]
         kind: ScoreKind = "rrf" if isinstance(plan.fusion, RrfFusion) else "weighted"
-        if ranked is None:
+        if reranked is None:
             return _answer("hybrid", plan, rows, trace, used=used, kind=kind)
         used.append("rerank")
-        return _answer("hybrid", plan, rows, trace, used=used, kind="rerank", reranker=reranker)
+        return _answer("hybrid", plan, rows, trace, used=used, kind="rerank", by=reranked.by)
 
     async def semantic(self, request: SearchRequest) -> SearchResponse:
         """Rows by cosine similarity alone. Raises as `search` does."""
@@ -169,13 +168,13 @@ class SearchService:
         loaded: Mapping[int, StoredChunk],
         rankings: Mapping[ArmName, Sequence[Hit]],
         fused: Sequence[FusedHit],
-        ranked: Ranked | None,
+        reranked: Reranked | None,
     ) -> list[SearchRow]:
         missing = [hit for hit in page if hit.chunk_id not in loaded]
         chunks = {**loaded, **await self._load(missing, indexed=False)}
         explanation = None
         if plan.request.explain:
-            scored = ranked.hits[: ranked.scored] if ranked else []
+            scored = reranked.ranked.hits[: reranked.ranked.scored] if reranked else []
             explanation = explain(page, rankings, fused, scored)
         return make_rows(plan, page, chunks, explanation)
 
@@ -215,7 +214,7 @@ def _answer(
     *,
     used: list[Retriever],
     kind: ScoreKind,
-    reranker: Reranker | None = None,
+    by: str | None = None,
 ) -> SearchResponse:
     """The answer, counted and timed. Not validated: every value is ours."""
     total = trace.elapsed
@@ -231,7 +230,7 @@ def _answer(
         total=len(rows),
         retrievers_used=used,
         score_kind=kind,
-        reranker_used=None if reranker is None else reranker.name,
+        reranker_used=by,
         warnings=trace.warnings,
         degraded=bool(trace.failures),
         timings_ms=Timings(**timings, total=round(total * 1000, 3)),

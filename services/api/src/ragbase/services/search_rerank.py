@@ -2,77 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from ragbase.models.domain import StoredChunk
 from ragbase.retrieval.fusion import FusedHit
-from ragbase.retrieval.rerank import Ranked, Reranker, Rerankers, rerank
+from ragbase.retrieval.rerank import Ranked, rerank
 from ragbase.retrieval.trace import Trace
-from ragbase.services.search_arms import failure_code, failure_reason, unexpected
+from ragbase.services.named_reranker import NamedReranker
+from ragbase.services.rerankers import Rerankers, Scores
+from ragbase.services.search_arms import failure_code, failure_reason
 from ragbase.services.search_plan import SearchPlan
-from ragbase.telemetry.logs import get_logger
 
-__all__ = ["RerankText", "choose_reranker", "try_rerank"]
+__all__ = ["RerankStage", "RerankText", "Reranked"]
 
 RerankText = Literal["indexed", "raw"]
 """What a reranker reads: the text that was indexed (header included), or the chunk alone."""
 
-_log = get_logger("ragbase.search")
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """A new order, and the name of the reranker that made it."""
+
+    ranked: Ranked
+    by: str
 
 
-def choose_reranker(plan: SearchPlan, rerankers: Rerankers, trace: Trace) -> Reranker | None:
-    """The reranker of this search; warns where the request named one that cannot be had.
+@dataclass(frozen=True, slots=True)
+class RerankStage:
+    """``timeout_s`` bounds the stage; None: the time budget of the reranker that was chosen."""
 
-    Raises `InvalidInputError` for an unknown ``rerank_model``, also when ``rerank`` is false.
-    """
-    choice = rerankers.choose(plan.request.rerank_model)
-    if not plan.request.rerank:
-        return None
-    if choice.reranker is None and (plan.asks_for("rerank") or plan.asks_for("rerank_model")):
-        trace.warn(
-            "rerank_unavailable",
-            "No reranker is configured on this server; the rows are in fused order.",
-            "rerank",
-        )
-    if choice.reranker is not None and choice.fallback:
-        trace.warn(
-            "reranker_fallback",
-            f"{plan.request.rerank_model} is not configured; {choice.reranker.name} ordered the "
-            "rows.",
-            "rerank",
-        )
-    return choice.reranker
+    rerankers: Rerankers
+    text: RerankText = "indexed"
+    timeout_s: float | None = None
 
+    def choose(self, plan: SearchPlan, trace: Trace) -> NamedReranker | None:
+        """The reranker of this search; warns where the request named one that cannot be had.
 
-async def try_rerank(
-    reranker: Reranker,
-    plan: SearchPlan,
-    fused: Sequence[FusedHit],
-    chunks: Mapping[int, StoredChunk],
-    trace: Trace,
-    text: RerankText,
-) -> Ranked | None:
-    """The new order of all fused rows; None when the reranker failed or had nothing to read."""
-    texts = {
-        chunk.id: chunk.indexed_content if text == "indexed" else chunk.content
-        for chunk in chunks.values()
-        if chunk.content.strip()
-    }
-    if not texts:
-        return None
-    try:
-        with trace.stage("rerank"):
-            return await rerank(
-                reranker, plan.text, fused, texts, min_score=plan.request.min_rerank_score
+        Raises `InvalidInputError` for an unknown ``rerank_model``, also when ``rerank`` is false.
+        """
+        asked = plan.asks_for("rerank") or plan.asks_for("rerank_model")
+        wanted = plan.request.rerank_model
+        choice = self.rerankers.choose(wanted, asked=asked and plan.request.rerank)
+        if not plan.request.rerank:
+            return None
+        if choice.reranker is None:
+            if asked:
+                message = f"The rows are in fused order. {choice.missing}"
+                trace.warn("rerank_unavailable", message, "rerank")
+            return None
+        if choice.fallback:
+            message = f"{wanted} is not configured; {choice.reranker.name} stands in for it."
+            trace.warn("reranker_fallback", message, "rerank")
+        return choice.reranker
+
+    async def run(
+        self,
+        chosen: NamedReranker,
+        plan: SearchPlan,
+        fused: Sequence[FusedHit],
+        chunks: Mapping[int, StoredChunk],
+        trace: Trace,
+    ) -> Reranked | None:
+        """The new order of all fused rows; None when nobody could give it or there is no text."""
+        texts = self._texts(chunks.values())
+        if not texts:
+            return None
+        given: list[Scores] = []
+
+        async def score(passages: Sequence[str]) -> Sequence[float]:
+            within_s = self.timeout_s or chosen.timeout_s
+            given.append(await self.rerankers.score(chosen, plan.text, passages, within_s=within_s))
+            return given[0].values
+
+        try:
+            with trace.stage("rerank"):
+                ranked = await rerank(score, fused, texts, min_score=plan.request.min_rerank_score)
+        except Exception as error:  # noqa: BLE001 - no fault of a reranker may cost the rows
+            trace.fail(
+                failure_code("rerank", error),
+                f"The reranker {chosen.name} did not answer; the rows are in fused order. "
+                f"{failure_reason(error)}",
+                "rerank",
             )
-    except Exception as error:  # noqa: BLE001 - no fault of a reranker may cost the rows
-        code = failure_code("rerank", error)
+            return None
+        return Reranked(ranked, _told(given[0], chosen, trace))
+
+    def _texts(self, chunks: Iterable[StoredChunk]) -> dict[int, str]:
+        return {
+            chunk.id: chunk.indexed_content if self.text == "indexed" else chunk.content
+            for chunk in chunks
+            if chunk.content.strip()
+        }
+
+
+def _told(scores: Scores, chosen: NamedReranker, trace: Trace) -> str:
+    """The name of who gave the scores; where it is not who was chosen, the answer says why."""
+    if scores.failed:
         trace.fail(
-            code,
-            f"The reranker {reranker.name} did not answer; the rows are in fused order. "
-            f"{failure_reason(error)}",
+            "reranker_fallback",
+            f"The reranker {chosen.name} did not answer; {scores.by.name} stood in for it. "
+            f"{failure_reason(scores.failed[0][1])}",
             "rerank",
         )
-        _log.warning("rerank_failed", reranker=reranker.name, code=code, exc_info=unexpected(error))
-        return None
+    return scores.by.name

@@ -15,6 +15,7 @@ __all__ = [
     "REGISTRY",
     "count_degraded",
     "count_ingested",
+    "count_reranked",
     "observe_ingest_stage",
     "observe_search",
     "observe_stage",
@@ -53,6 +54,12 @@ STAGE_SECONDS = Histogram(
 )
 DEGRADED = Counter(
     "ragbase_degraded", "Answers that went without something.", ["reason"], registry=REGISTRY
+)
+RERANKER_REQUESTS = Counter(
+    "ragbase_reranker_requests",
+    "Rankings asked of a reranker, by its configured name.",
+    ["model", "outcome"],
+    registry=REGISTRY,
 )
 DEPENDENCY_UP = Gauge(
     "ragbase_dependency_up",
@@ -104,6 +111,11 @@ def count_degraded(reason: str) -> None:
     DEGRADED.labels(reason).inc()
 
 
+def count_reranked(model: str, outcome: str) -> None:
+    """Count a ranking: ok, timeout, unavailable, error, refused, skipped, cancelled."""
+    RERANKER_REQUESTS.labels(model, outcome).inc()
+
+
 def count_ingested(outcome: str) -> None:
     """Count a document: created, replaced, unchanged, deduplicated, rejected, failed."""
     INGESTED.labels(outcome).inc()
@@ -120,5 +132,5 @@ def observe_ingest_stage(stage: str) -> Iterator[None]:
 
 
 def set_dependency(dependency: str, *, up: bool) -> None:
-    """Record the result of a probe (postgres, embedding, reranker, memgraph)."""
+    """Record the result of a probe (postgres, embedding, reranker-<name>, memgraph)."""
     DEPENDENCY_UP.labels(dependency).set(1 if up else 0)

@@ -1,0 +1,81 @@
+"""Makes the rerankers that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ragbase.clients.lazy_reranker import LazyReranker
+from ragbase.clients.reranker import Reranker
+from ragbase.clients.server_role import ServerRole
+from ragbase.clients.tei_reranker import TeiReranker
+from ragbase.errors import ConfigurationError
+from ragbase.settings import Settings
+from ragbase.settings.reranking import RerankerSpec
+
+__all__ = ["SelectedReranker", "select_rerankers"]
+
+_URL_SETTINGS = {
+    "default": "RERANKER_URL",
+    "bge-gpu": "BGE_GPU_RERANKER_URL",
+    "qwen-4b": "QWEN_RERANKER_URL",
+    "qwen-8b": "QWEN_8B_RERANKER_URL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedReranker:
+    """``on_demand``: nobody asked for it yet, and its model may have to be fetched."""
+
+    client: Reranker
+    timeout_s: float
+    fallback: str | None = None
+    on_demand: bool = False
+
+
+def select_rerankers(settings: Settings) -> dict[str, SelectedReranker]:
+    """By name. Raises `ConfigurationError` where an address or a key cannot work.
+
+    None is contacted here; models of this process begin to load, unless they are on demand. Needs
+    a running event loop.
+    """
+    return {name: _selected(name, spec, settings) for name, spec in settings.all_rerankers.items()}
+
+
+def _selected(name: str, spec: RerankerSpec, settings: Settings) -> SelectedReranker:
+    assert spec.timeout_s is not None, "settings fill it in"
+    client = _remote(name, spec, settings) if spec.url else _loading(spec.model, settings)
+    return SelectedReranker(client, spec.timeout_s, spec.fallback)
+
+
+def _remote(name: str, spec: RerankerSpec, settings: Settings) -> TeiReranker:
+    assert spec.timeout_s is not None
+    return TeiReranker(
+        spec.url,
+        _role(name, settings.rerankers),
+        api_key=spec.api_key.get_secret_value(),
+        model=spec.model,
+        timeout_s=spec.timeout_s,
+        batch=spec.batch,
+    )
+
+
+def _role(name: str, given: Mapping[str, RerankerSpec]) -> ServerRole:
+    what = f"reranker {name}"
+    if name in given:
+        place = f"RAGBASE_RERANKERS, {name}"
+        return ServerRole(what, f"{place}.url", f"{place}.api_key")
+    return ServerRole(what, _URL_SETTINGS[name], "RERANKER_API_KEY")
+
+
+def _loading(model: str, settings: Settings) -> LazyReranker:
+    client = _in_process(model, settings)
+    client.start()
+    return client
+
+
+def _in_process(model: str, settings: Settings) -> LazyReranker:
+    raise ConfigurationError(
+        f"The reranker {model} would run in this process, which this version cannot. Give the url "
+        f"of a server. ({settings.engine})"
+    )
