@@ -7,8 +7,10 @@ import logging
 import math
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import uvicorn
 
@@ -28,12 +30,31 @@ must be the first to give it up, or requests are lost in between."""
 
 log = logging.getLogger(__name__)
 
+OnReady: TypeAlias = Callable[[uvicorn.Server], None]
+
+
+def _told(server: uvicorn.Server) -> None:
+    """Says where the port is, once it is open."""
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
+    log.info("listening on %s port %d", host, port)
+
 
 class _Server(uvicorn.Server):
     """A server whose signals are ours: uvicorn would raise them again, and the exit be no 0."""
 
+    def __init__(self, config: uvicorn.Config, on_ready: OnReady) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready(self)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals are the main thread's
+            return
         loop = asyncio.get_running_loop()
         numbers = (signal.SIGINT, signal.SIGTERM)
         for number in numbers:
@@ -80,22 +101,30 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def run_server(
-    settings: ServerSettings, listener: socket.socket, open_spec: Callable[[ModelSpec], AnyModel]
+    settings: ServerSettings,
+    listener: socket.socket,
+    open_spec: Callable[[ModelSpec], AnyModel],
+    on_ready: OnReady = _told,
 ) -> None:
     """Load eager models, then serve on ``listener`` until SIGINT or SIGTERM.
 
     The listener closes at once then, and requests under way may finish. Loading happens before
-    there is an event loop, so that a signal ends it. Raises `ModelUnavailableError`.
+    there is an event loop, so that a signal ends it. ``on_ready`` is called once requests are
+    answered. Raises `ModelUnavailableError`.
     """
     metrics = ServerMetrics()
     models = ServedModels(settings.specs, settings.serving, open_spec, metrics.of)
     models.preload()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, listener, models, metrics))
+        runner.run(_serve(settings, listener, models, metrics, on_ready))
 
 
 async def _serve(
-    settings: ServerSettings, listener: socket.socket, models: ServedModels, metrics: ServerMetrics
+    settings: ServerSettings,
+    listener: socket.socket,
+    models: ServedModels,
+    metrics: ServerMetrics,
+    on_ready: OnReady,
 ) -> None:
     app = create_app(
         models,
@@ -113,11 +142,10 @@ async def _serve(
             server_header=False,
             timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
             timeout_keep_alive=KEEP_ALIVE_S,
-        )
+        ),
+        on_ready,
     )
     await models.start()
-    host, port = listener.getsockname()[:2]
-    log.info("serving %s on %s port %d", ", ".join(m.spec.name for m in models), host, port)
     try:
         await server.serve(sockets=[listener])
     finally:
