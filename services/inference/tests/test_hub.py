@@ -17,9 +17,9 @@ import pytest
 from huggingface_hub import constants
 
 from ragbase_inference import hub as module
-from ragbase_inference.errors import ModelUnavailableError
-from ragbase_inference.files import ModelFiles, Runner, embedding_on_onnx
-from ragbase_inference.hub import fetch, wanted_files
+from ragbase_inference.errors import ModelUnavailableError, NotInstalledError
+from ragbase_inference.files import ModelFiles, Runner, embedding_on_onnx, runners_of
+from ragbase_inference.hub import cached, fetch, wanted_files
 
 REVISION = "a" * 40
 
@@ -98,6 +98,11 @@ def fetched(name: str, revision: str | None) -> Path:
     return folder
 
 
+def runner_on_onnx(files: ModelFiles) -> Runner:
+    """Chooses as where torch is not installed."""
+    return next(one for one in runners_of(files) if one.backend == "onnx")
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -164,6 +169,89 @@ def test_an_unreachable_hub_says_what_to_do(hub: Any) -> None:
     hub.server_close()
     with pytest.raises(ModelUnavailableError, match="cannot be fetched"):
         fetched("own/model", None)
+
+
+def torch_runner(files: ModelFiles) -> Runner:
+    """Chooses as where only torch is installed."""
+    for runner in runners_of(files):
+        if runner.backend != "onnx":
+            return runner
+    raise ModelUnavailableError(f"{files.name} has no weights that torch reads")
+
+
+def without_extra(files: ModelFiles) -> Runner:
+    """Chooses as where no extra is installed."""
+    raise NotInstalledError(f"{files.name} needs an extra")
+
+
+def test_a_cross_encoder_needs_no_pooling(
+    hub: Any, make_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that another program fetched is whole, and found without a request."""
+    hub.models["own/model"] = files_of(make_model(labels=1, prefix="bert."))
+    folder, _ = fetch("own/model", None, runner_on_onnx)
+    monkeypatch.setattr(module, "is_marked", lambda kind, fact: False)
+    hub.asked.clear()
+    assert fetch("own/model", None, runner_on_onnx) == (folder, Runner.ONNX_PAIRS)
+    assert cached("own/model", None, runner_on_onnx) == (folder, Runner.ONNX_PAIRS)
+    assert hub.asked == []
+
+
+def test_what_one_backend_fetched_is_completed_for_another(hub: Any, make_model: Any) -> None:
+    own = files_of(make_model(labels=1, prefix="bert.", model_type="bert"))
+    own["config.json"] = own["config.json"].replace(b'"model_type": "bert"', b'"model_type": "x"')
+    hub.models["own/model"] = {**own, "onnx/model.onnx": b"graph", "spm.model": b"pieces"}
+    folder, runner = fetch("own/model", None, runner_on_onnx)
+    assert runner is Runner.ONNX_PAIRS
+    assert {"onnx/model.onnx"} <= set(files_of(folder))
+    assert "model.safetensors" not in files_of(folder)
+    folder, runner = fetch("own/model", None, torch_runner)
+    assert runner is Runner.TORCH_PAIRS
+    assert {"model.safetensors", "spm.model"} <= set(files_of(folder))
+
+
+def test_gliner_is_fetched_without_a_config(hub: Any) -> None:
+    hub.models["own/ner"] = {
+        "gliner_config.json": b"{}",
+        "pytorch_model.bin": b"weights",
+        "README.md": b"long",
+    }
+    folder, runner = fetch("own/ner", None, torch_runner)
+    assert runner is Runner.GLINER
+    assert sorted(files_of(folder)) == ["gliner_config.json", "pytorch_model.bin"]
+    hub.asked.clear()
+    assert fetch("own/ner", None, torch_runner) == (folder, runner)
+    assert hub.asked == []
+
+
+def test_weights_in_parts_are_fetched_whole(hub: Any) -> None:
+    index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}
+    hub.models["own/large"] = {
+        "config.json": b'{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}',
+        "tokenizer.json": b"{}",
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        "model-1-of-2.safetensors": b"1",
+        "model-2-of-2.safetensors": b"2",
+    }
+    folder, runner = fetch("own/large", None, torch_runner)
+    assert runner is Runner.QWEN_RERANKER
+    (folder / "model-2-of-2.safetensors").unlink()
+    folder, _ = fetch("own/large", None, torch_runner)
+    assert (folder / "model-2-of-2.safetensors").is_file()
+
+
+def test_nothing_large_is_fetched_for_a_backend_that_is_not_installed(
+    hub: Any, make_model: Any
+) -> None:
+    hub.models["own/model"] = files_of(make_model())
+    with pytest.raises(NotInstalledError, match="extra"):
+        fetch("own/model", None, without_extra)
+    assert not any("safetensors" in path for path in hub.asked)
+    fetched("own/model", None)
+    hub.asked.clear()
+    with pytest.raises(NotInstalledError, match="extra"):
+        fetch("own/model", None, without_extra)
+    assert hub.asked == []
 
 
 def test_no_model_id() -> None:

@@ -119,7 +119,13 @@ def test_facts_and_end(make_model: Any) -> None:
         model.logits(encoded)
 
 
-def test_int8_orders_as_fp32(make_model: Any) -> None:
+def test_a_head_computes_in_fp32_whatever_its_encoder_was_measured_at(make_model: Any) -> None:
+    base = "nreimers/MiniLM-L6-H384-uncased"
+    folder = make_model("bert", prefix="bert.", labels=1, _name_or_path=base)
+    assert opened(folder).facts.dtype == "float32"
+
+
+def test_int8_stays_near_fp32(make_model: Any) -> None:
     folder = make_model("bert", prefix="bert.", labels=1)
     exact, rounded = opened(folder), opened(folder, dtype="int8")
     assert rounded.facts.dtype == "int8"

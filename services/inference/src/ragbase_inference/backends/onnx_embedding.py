@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragbase_inference.backends.onnx_options import dtype_name, onnx_precision
 from ragbase_inference.backends.options import OpenOptions
 from ragbase_inference.config import ModelConfig, Prompts, read_config, read_prompts
-from ragbase_inference.convert import onnx_file
+from ragbase_inference.convert import default_precision, onnx_file
 from ragbase_inference.embedder import BATCH_TOKENS
 from ragbase_inference.kinds import ModelFacts
 from ragbase_inference.resolve import ResolvedModel
@@ -79,7 +79,7 @@ def open_onnx_embedding(found: ResolvedModel, options: OpenOptions) -> OnnxEmbed
     config = read_config(found.name, found.folder)
     if options.pooling is not None:
         config = replace(config, pooling=options.pooling)
-    precision = onnx_precision(config, options)
+    precision = onnx_precision(config, options, default=default_precision(config))
     path = onnx_file(config, precision, options.report)
     facts = ModelFacts(
         model=found.name,

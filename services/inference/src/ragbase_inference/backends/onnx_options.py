@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ragbase_inference.backends.options import Dtype, OpenOptions
 from ragbase_inference.config import ModelConfig, Precision
-from ragbase_inference.convert import default_precision
 from ragbase_inference.errors import ModelUnavailableError
 
 __all__ = ["ONNX_DTYPES", "dtype_name", "onnx_precision"]
@@ -12,7 +11,7 @@ __all__ = ["ONNX_DTYPES", "dtype_name", "onnx_precision"]
 ONNX_DTYPES: tuple[Dtype | None, ...] = (None, "float32", "int8")
 
 
-def onnx_precision(config: ModelConfig, options: OpenOptions) -> Precision:
+def onnx_precision(config: ModelConfig, options: OpenOptions, *, default: Precision) -> Precision:
     """Precision of the matrix products; raises `ModelUnavailableError` on what only torch does."""
     if options.device not in (None, "cpu"):
         raise ModelUnavailableError(
@@ -23,7 +22,7 @@ def onnx_precision(config: ModelConfig, options: OpenOptions) -> Precision:
             f"{config.name}: the onnx backend computes in float32 or int8, not {options.dtype}"
         )
     if options.dtype is None:
-        return default_precision(config)
+        return default
     return "int8" if options.dtype == "int8" else "fp32"
 
 

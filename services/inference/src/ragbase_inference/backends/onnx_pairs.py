@@ -75,7 +75,7 @@ class OnnxPairs:
 def open_onnx_pairs(found: ResolvedModel, options: OpenOptions) -> OnnxPairs:
     """Convert if needed, and load. Raises `ModelUnavailableError`."""
     config = read_config(found.name, found.folder, with_head=True)
-    precision = onnx_precision(config, options)
+    precision = onnx_precision(config, options, default="fp32")
     path = onnx_file(config, precision, options.report, with_head=True)
     facts = ModelFacts(
         model=found.name,
