@@ -66,7 +66,7 @@ async def test_it_finds_what_a_search_would_and_documents_without_chunks(
         f"SELECT document_id FROM chunks c WHERE {condition.sql}", *condition.args
     )
     matching = Matching(node, collection_id=1)
-    found = await matching.page(connection, after=0, upto=10**6, limit=100)
+    found = await matching.page(connection, after=0, limit=100)
     assert [number for number in found if number <= 5] == sorted(row[0] for row in rows)
     assert len(found) == await matching.count(connection)
     assert found == await matching.lock(connection, list(range(1, 20)))
@@ -77,11 +77,11 @@ async def test_it_finds_what_a_search_would_and_documents_without_chunks(
 @pytest.mark.usefixtures("documents")
 async def test_pages_follow_each_other_within_one_collection(connection: Connection) -> None:
     matching = Matching(parse_filter({"@id": {"exists": True}}), collection_id=1)
-    first = await matching.page(connection, after=0, upto=9, limit=4)
-    second = await matching.page(connection, after=first[-1], upto=9, limit=100)
-    assert first + second == list(range(1, 10))
+    first = await matching.page(connection, after=0, limit=4)
+    second = await matching.page(connection, after=first[-1], limit=100)
+    assert first + second == list(range(1, 11))
     elsewhere = Matching(matching.node, collection_id=2)
-    assert await elsewhere.page(connection, after=0, upto=9, limit=4) == []
+    assert await elsewhere.page(connection, after=0, limit=4) == []
     assert await elsewhere.count(connection) == 0
     assert await elsewhere.lock(connection, first) == []
 

@@ -165,6 +165,26 @@ async def test_a_job_removes_what_matches_a_filter(
     assert await left(connection) == [0]
 
 
+async def test_a_job_spares_what_was_accepted_after_it(
+    open_app: OpenApp, connection: Connection
+) -> None:
+    """Also a document that was there, and was replaced since."""
+    _, api = await open_app(workers=0)
+    first = {"title": "T", "content": "old", "metadata": {"n": 1}, "external_id": "a"}
+    replaced = (await api.post("/v1/documents", json=first)).json()["id"]
+    await api.post("/v1/documents", json={**first, "external_id": "b"})
+    accepted = await api.post(
+        "/v1/documents/delete", json={"filter": {"n": 1}}, headers={"prefer": "respond-async"}
+    )
+    job = accepted.json()["id"]
+    await api.post("/v1/documents", json={**first, "content": "new"})
+    late = (await api.post("/v1/documents", json={**first, "external_id": "c"})).json()["id"]
+    await open_app(workers=1)
+    ended = (await api.get(f"/v1/jobs/{job}", headers={"prefer": "wait=30"})).json()
+    assert (ended["state"], ended["result"]["deleted"]) == ("succeeded", 1)
+    assert await connection.fetch("SELECT id FROM documents ORDER BY id") == [(replaced,), (late,)]
+
+
 async def test_who_waits_for_the_job_gets_its_result(
     api: httpx.AsyncClient, create: Create
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 
@@ -21,8 +22,9 @@ from ragbase.worker.verdict import LONGEST_WAIT_S, judge
 
 
 def job(attempts: int = 1, max_attempts: int = 10) -> ClaimedJob:
+    at = datetime.now(UTC)
     return ClaimedJob(
-        1, "ingest", "ingest", uuid.uuid4(), attempts, max_attempts, "default", None, {}, None
+        1, "ingest", "ingest", uuid.uuid4(), attempts, max_attempts, "default", None, {}, None, at
     )
 
 

@@ -86,3 +86,4 @@ class ClaimedJob:
     document_id: int | None
     payload: dict[str, Any]
     blob: bytes | None
+    created_at: datetime

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Self, TypeAlias
 
 from ragbase.errors import InvalidInputError
@@ -17,7 +18,7 @@ from ragbase.retrieval.matching import Matching
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
 from ragbase.storage.collections import DEFAULT
-from ragbase.storage.deletion import existing, first_within, last_document_id
+from ragbase.storage.deletion import database_time, existing, first_within
 from ragbase.storage.pool import Database
 
 __all__ = ["DeletionService", "Report"]
@@ -36,7 +37,7 @@ class DeletionService:
     """Removes documents that ``access`` sees; others are missing to it.
 
     A removal may be interrupted at any moment and repeated: every transaction removes whole
-    documents. Documents that are stored while a removal by filter is under way may stay.
+    documents. What is accepted after a removal by filter stays.
     """
 
     def __init__(
@@ -63,8 +64,16 @@ class DeletionService:
         """The collection that is meant; None: any. Raises what `delete` would raise at once."""
         return (await self._checked(request)).collection
 
-    async def delete(self, request: DeleteIn, report: Report = lambda _: None) -> DeleteOut:
+    async def delete(
+        self,
+        request: DeleteIn,
+        report: Report = lambda _: None,
+        *,
+        accepted_at: datetime | None = None,
+    ) -> DeleteOut:
         """Remove what ``request`` names, or count it with ``dry_run``.
+
+        A filter spares documents that were accepted after the request (``accepted_at``, else now).
 
         Raises `InvalidInputError` where it names nothing, or everything as if by mistake,
         `NotFoundError` for the collection.
@@ -76,7 +85,7 @@ class DeletionService:
             async with self._database.read() as connection:
                 count = await checked.matching.count(connection)
             return DeleteOut(deleted=count, dry_run=True)
-        return DeleteOut(deleted=await self._by_filter(checked.matching, report))
+        return DeleteOut(deleted=await self._by_filter(checked.matching, accepted_at, report))
 
     async def _checked(self, request: DeleteIn) -> _Checked:
         if (request.ids is None) == (request.filter is None):
@@ -119,13 +128,17 @@ class DeletionService:
         missing = [number for number in checked.ids if number not in found]
         return DeleteOut(deleted=len(found), missing=missing, dry_run=dry_run)
 
-    async def _by_filter(self, matching: Matching, report: Report) -> int:
+    async def _by_filter(
+        self, matching: Matching, accepted_at: datetime | None, report: Report
+    ) -> int:
         removed = after = 0
-        async with self._database.read() as connection:
-            upto = await last_document_id(connection)
+        if accepted_at is None:
+            async with self._database.read() as connection:
+                accepted_at = await database_time(connection)
+        matching = replace(matching, accepted_by=accepted_at)
         while True:
             async with self._database.read() as connection:
-                waiting = await matching.page(connection, after=after, upto=upto, limit=IDS_AT_ONCE)
+                waiting = await matching.page(connection, after=after, limit=IDS_AT_ONCE)
             if not waiting:
                 return removed
             after = waiting[-1]

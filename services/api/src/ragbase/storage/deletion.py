@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from ragbase.storage.pool import Connection
 
-__all__ = ["existing", "first_within", "last_document_id"]
+__all__ = ["database_time", "existing", "first_within"]
 
 _MAX_ID = 2**63 - 1
 
@@ -43,9 +44,10 @@ async def first_within(
     return list(document_ids)
 
 
-async def last_document_id(connection: Connection) -> int:
-    """The highest id there is; 0 without documents."""
-    return int(await connection.fetchval("SELECT coalesce(max(id), 0) FROM documents"))
+async def database_time(connection: Connection) -> datetime:
+    """The server's clock, by which documents and jobs are stamped."""
+    found: datetime = await connection.fetchval("SELECT clock_timestamp()")
+    return found
 
 
 def _possible(document_ids: Sequence[int]) -> list[int]:

@@ -40,10 +40,10 @@ _CLAIM = """
             stage = NULL, done = 0, total = NULL
         FROM next WHERE j.id = next.id
         RETURNING j.id, j.kind, j.task, j.claim, j.attempts, j.max_attempts, j.collection_id,
-            j.document_id, j.payload, j.blob
+            j.document_id, j.payload, j.blob, j.created_at
     )
     SELECT c.id, c.kind, c.task, c.claim, c.attempts, c.max_attempts, k.name, c.document_id,
-        c.payload, c.blob
+        c.payload, c.blob, c.created_at
     FROM claimed c LEFT JOIN collections k ON k.id = c.collection_id
 """
 """Columns in the order of `ClaimedJob`'s fields."""

@@ -18,7 +18,11 @@ def deletes_documents(deletion: DeletionService) -> Handler:
     async def handle(run: JobRun) -> JobResult:
         request = DeleteIn.model_validate(run.job.payload)
         run.progress("delete")
-        removed = await deletion.delete(request, lambda done: run.progress("delete", done))
+        removed = await deletion.delete(
+            request,
+            lambda done: run.progress("delete", done),
+            accepted_at=run.job.created_at,
+        )
         return removed.model_dump()
 
     return handle
