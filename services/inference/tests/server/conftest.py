@@ -37,6 +37,14 @@ def model(tokenizer: TextTokenizer) -> Iterator[Scripted]:
 
 
 @pytest.fixture
+def other_model(tokenizer: TextTokenizer) -> Iterator[Scripted]:
+    """A second one."""
+    scripted = Scripted(tokenizer)
+    yield scripted
+    scripted.release()
+
+
+@pytest.fixture
 def serve(model: Scripted) -> Iterator[Serve]:
     """``serve(model, max_client_batch_size=…)``: a server of one model, or of a dict of them."""
     with ExitStack() as stack:

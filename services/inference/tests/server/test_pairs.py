@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ragbase_inference.server.pairs import sigmoid as stable_sigmoid
+from ragbase_inference.server.settings import ServerSettings
+from ragbase_inference.tokens import TextTokenizer
 
 from ..scripted import Scripted
-from .conftest import Serve
-from .live import Live
+from .live import Live, serving
 
 TEXTS = ["b", "a", "a a", "b b", "a"]
 """Logits 0, 1, 2, 0, 1, for a query without a."""
 
 
-@pytest.fixture
-def reranker(serve: Serve, model: Scripted) -> Live:
-    model.kind = "reranker"
-    return serve()
+@pytest.fixture(scope="module")
+def reranker(tokenizer: TextTokenizer) -> Iterator[Live]:
+    with serving(
+        ServerSettings(model_id="test/scripted"), lambda _: Scripted(tokenizer, "reranker")
+    ) as live:
+        yield live
 
 
-@pytest.fixture
-def classifier(serve: Serve, model: Scripted) -> Live:
-    model.kind, model.labels = "classifier", ("good", "fair", "bad")
-    return serve()
+@pytest.fixture(scope="module")
+def classifier(tokenizer: TextTokenizer) -> Iterator[Live]:
+    labels = ("good", "fair", "bad")
+    with serving(ServerSettings(), lambda _: Scripted(tokenizer, "classifier", labels)) as live:
+        yield live
 
 
 def sigmoid(value: float) -> float:

@@ -46,17 +46,14 @@ def create_app(
         routes += _model_routes(prefix, served, [served], metrics, bounds)
     app = Starlette(routes=routes, exception_handlers={404: _bare, 405: _bare})
     app.router.redirect_slashes = False
-    public = {route.path for route in routes if _is_public(route)}
+    public = {prefix + path for prefix in _prefixes(models) for path in _PUBLIC}
+    probes = {path for prefix in _prefixes(models) for path in _paths(prefix, "/")}
     protected = {route.path for route in routes} - public
-    return Frame(app, api_key, protected)
+    return Frame(app, api_key, protected=protected, probes=probes)
 
 
-def _is_public(route: Route) -> bool:
-    """Probes, metrics and the OpenAPI document want no key."""
-    own = route.path
-    if own.startswith("/models/"):
-        own = "/" + own.split("/", 3)[3]
-    return own in _PUBLIC
+def _prefixes(models: ServedModels) -> list[str]:
+    return ["", *(f"/models/{served.spec.name}" for served in models)]
 
 
 def _process_routes(models: ServedModels, *, with_key: bool) -> list[Route]:
@@ -97,19 +94,20 @@ def _model_routes(
     async def scrape(_: Request) -> Response:
         return Response(metrics.render(), media_type="text/plain; version=0.0.4")
 
+    told = {"/health": health, "/ping": health, "/": health, "/info": info, "/metrics": scrape}
     return [
-        *(Route(prefix + path, health) for path in ("/health", "/ping", "/")),
-        Route(prefix + "/info", info),
-        Route(prefix + "/metrics", scrape),
+        *(Route(path, told[own]) for own in told for path in _paths(prefix, own)),
         *(
-            Route(
-                prefix + one.path,
-                respond(one.handler, served, of_model, bounds, one.shape),
-                methods=["POST"],
-            )
+            Route(path, respond(one.handler, served, of_model, bounds, one.shape), methods=["POST"])
             for one in ENDPOINTS
+            for path in _paths(prefix, one.path)
         ),
     ]
+
+
+def _paths(prefix: str, path: str) -> list[str]:
+    """A model's root has two: clients take a base URL with and without its last slash."""
+    return [prefix + path, prefix] if prefix and path == "/" else [prefix + path]
 
 
 async def _bare(_: Request, error: Exception) -> Response:

@@ -24,13 +24,17 @@ _PREFLIGHT = {
 class Frame:
     """Adds TEI's CORS headers to every answer; answers 401 before a body or a method is looked at.
 
-    ``api_key`` "" asks for none. Only ``protected`` paths want it: probes and scrapes have none.
+    ``api_key`` "" asks for none. Only ``protected`` paths want it, of ``probes`` only POST: what
+    probes and scrapes has no key.
     """
 
-    def __init__(self, app: ASGIApp, api_key: str, protected: Container[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, api_key: str, *, protected: Container[str], probes: Container[str]
+    ) -> None:
         self._app = app
         self._expected = f"Bearer {api_key}".encode() if api_key else None
         self._protected = protected
+        self._probes = probes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,8 +54,7 @@ class Frame:
         await app(scope, receive, with_cors)
 
     def _wants_key(self, scope: Scope) -> bool:
-        """``GET`` of a model's root is a probe, ``POST`` its default task."""
-        probe = scope["path"].endswith("/") and scope["method"] in ("GET", "HEAD")
+        probe = scope["path"] in self._probes and scope["method"] in ("GET", "HEAD")
         return scope["path"] in self._protected and not probe
 
     def _is_allowed(self, scope: Scope) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from ragbase_inference.backends.open import AnyModel
 from ragbase_inference.batcher import Batcher
 from ragbase_inference.embedder import BATCH_PADDING
-from ragbase_inference.errors import InferenceError, NotFiniteError
+from ragbase_inference.errors import InferenceError, ModelFailedError, NotFiniteError
 from ragbase_inference.kinds import EmbeddingModel, Kind, ModelFacts, NerText, PairModel, SpanModel
 from ragbase_inference.serving.jobs import Item, Job, Task, run_jobs
 from ragbase_inference.serving.observer import Observer
@@ -123,9 +123,13 @@ class RunningModel:
     def _run(self, jobs: Sequence[Job]) -> list[Any]:
         try:
             results = run_jobs(self.model, jobs, self._observer)
-        except Exception:
+        except InferenceError:
             self._failing = True
             raise
+        except Exception as error:
+            self._failing = True
+            log.exception("%s failed on %d inputs", self.facts.model, len(jobs))
+            raise ModelFailedError("the model failed; the server's log says how") from error
         if not any(isinstance(one, NotFiniteError) for one in results):
             self._failing = self._dead = False
         return results

@@ -1,0 +1,78 @@
+"""A batch of jobs: results in order, times, NaN, mixed tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragbase_inference.errors import NotFiniteError, OutOfMemoryError
+from ragbase_inference.serving.jobs import Job, run_jobs
+from ragbase_inference.tokens import TextTokenizer
+
+from ..conftest import word_piece
+from ..scripted import Scripted
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, int]] = []
+        self.splits = 0
+
+    def batch(self, size: int, tokens: int) -> None:
+        self.batches.append((size, tokens))
+
+    def out_of_memory_split(self) -> None:
+        self.splits += 1
+
+    def dropped(self, inputs: int) -> None:
+        raise AssertionError
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Scripted:
+    word_piece().save(str(tmp_path / "tokenizer.json"))
+    return Scripted(TextTokenizer(tmp_path))
+
+
+def jobs_of(model: Scripted, *texts: str) -> list[Job]:
+    return [Job("embed", one) for one in model.encode(texts, cut="right")]
+
+
+def test_results_come_in_order_with_their_times(model: Scripted) -> None:
+    seen, jobs = Seen(), jobs_of(model, "a", "b c d")
+    results = run_jobs(model, jobs, seen)
+    np.testing.assert_array_equal(results, model.embed([job.item for job in jobs]))
+    assert seen.batches == [(2, 10)]  # padded to the longer one
+    for job in jobs:
+        assert job.queue_s >= 0
+        assert job.inference_s > 0
+
+
+def test_jobs_of_several_tasks_share_a_batch(model: Scripted) -> None:
+    first, second, third = jobs_of(model, "a", "b", "c")
+    second.task = "embed_tokens"
+    one, tokens, other = run_jobs(model, [first, second, third], Seen())
+    assert (one.shape, tokens.shape, other.shape) == ((8,), (3, 8), (8,))
+    np.testing.assert_array_equal(other, model.embed([third.item])[0])
+
+
+def test_nan_fails_its_own_job(model: Scripted) -> None:
+    (model.poison,) = model.tokenizer.encode(["the"], 16, special=False)[0].ids
+    good, bad = run_jobs(model, jobs_of(model, "a", "the"), Seen())
+    assert np.isfinite(good).all()
+    assert isinstance(bad, NotFiniteError)
+
+
+@pytest.mark.parametrize(("texts", "splits"), [("ab", 1), ("a", 0)])
+def test_out_of_memory_is_a_split_where_there_is_something_to_split(
+    model: Scripted, texts: str, splits: int
+) -> None:
+    def no_room(_: object) -> None:
+        raise OutOfMemoryError("none")
+
+    model.script, seen = no_room, Seen()
+    with pytest.raises(OutOfMemoryError):
+        run_jobs(model, jobs_of(model, *texts), seen)
+    assert seen.splits == splits
