@@ -37,6 +37,18 @@ def on_database(dsn: str, name: str) -> str:
     return urlsplit(dsn)._replace(path=f"/{name}").geturl()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No model but the bundled one: tests fetch nothing, and find nothing that a user fetched."""
+    cache = str(tmp_path_factory.mktemp("hub"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_HUB_CACHE", cache)
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", cache)
+        yield
+
+
 @pytest.fixture(scope="session")
 def state_dir() -> Iterator[Path]:
     """A folder that the server's unprivileged user can reach when the tests run as root."""

@@ -24,7 +24,8 @@ class LazyReranker:
     """A `Reranker` around ``load``, which may take minutes and raises `ConfigurationError`.
 
     The first call begins to load; calls wait a moment for it, then say that it is under way.
-    A load that failed is tried again, at most every ``again_s`` seconds.
+    A load that failed is tried again, at most every ``again_s`` seconds. ``loaded`` is called when
+    the model is there.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class LazyReranker:
         self._load = load
         self._wait_s = wait_s
         self._again_s = again_s
+        self.loaded: Callable[[], None] = lambda: None
         self._loaded: Reranker | None = None
         self._loading: asyncio.Task[None] | None = None
         self._failure: str = ""
@@ -56,13 +58,23 @@ class LazyReranker:
 
     def start(self) -> None:
         """Begin to load, unless that is done, under way, or failed a moment ago."""
-        if self._loaded is None and self._loading is None and monotonic() >= self._not_before:
-            self._loading = asyncio.create_task(self._run())
+        self._begin(None)
 
-    async def _run(self) -> None:
+    def start_if(self, at_hand: Callable[[], Awaitable[bool]]) -> None:
+        """The same, but load only if ``at_hand`` says so."""
+        self._begin(at_hand)
+
+    def _begin(self, at_hand: Callable[[], Awaitable[bool]] | None) -> None:
+        if self._loaded is None and self._loading is None and monotonic() >= self._not_before:
+            self._loading = asyncio.create_task(self._run(at_hand))
+
+    async def _run(self, at_hand: Callable[[], Awaitable[bool]] | None) -> None:
         try:
+            if at_hand is not None and not await at_hand():
+                return
             self._loaded = await self._load()
             self._failure = ""
+            self.loaded()
             _log.info("reranker_ready", model=self.model)
         except ConfigurationError as error:
             self._failure = error.message

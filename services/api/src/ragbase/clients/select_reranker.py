@@ -9,9 +9,8 @@ from ragbase.clients.lazy_reranker import LazyReranker
 from ragbase.clients.reranker import Reranker
 from ragbase.clients.server_role import ServerRole
 from ragbase.clients.tei_reranker import TeiReranker
-from ragbase.errors import ConfigurationError
 from ragbase.settings import Settings
-from ragbase.settings.reranking import RerankerSpec
+from ragbase.settings.reranking import CONTRACT_RERANKERS, MS_MARCO, RerankerSpec
 
 __all__ = ["SelectedReranker", "select_rerankers"]
 
@@ -25,7 +24,7 @@ _URL_SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class SelectedReranker:
-    """``on_demand``: nobody asked for it yet, and its model may have to be fetched."""
+    """``on_demand``: nobody configured it, and its model may have to be fetched."""
 
     client: Reranker
     timeout_s: float
@@ -39,7 +38,10 @@ def select_rerankers(settings: Settings) -> dict[str, SelectedReranker]:
     None is contacted here; models of this process begin to load, unless they are on demand. Needs
     a running event loop.
     """
-    return {name: _selected(name, spec, settings) for name, spec in settings.all_rerankers.items()}
+    found = {name: _selected(name, spec, settings) for name, spec in settings.all_rerankers.items()}
+    if settings.rerank_enabled and settings.engine == "onnx" and "default" not in found:
+        found["default"] = _embedded_default(settings)
+    return found
 
 
 def _selected(name: str, spec: RerankerSpec, settings: Settings) -> SelectedReranker:
@@ -74,8 +76,24 @@ def _loading(model: str, settings: Settings) -> LazyReranker:
     return client
 
 
+def _embedded_default(settings: Settings) -> SelectedReranker:
+    """A small model that is used where the model cache has it, else fetched when first asked for."""
+    client = _in_process(MS_MARCO, settings)
+    client.start_if(_is_at_hand)
+    return SelectedReranker(client, CONTRACT_RERANKERS["default"], on_demand=True)
+
+
 def _in_process(model: str, settings: Settings) -> LazyReranker:
-    raise ConfigurationError(
-        f"The reranker {model} would run in this process, which this version cannot. Give the url "
-        f"of a server. ({settings.engine})"
-    )
+    async def load() -> Reranker:
+        # Imported here: a process that talks to servers needs no ONNX Runtime in memory.
+        from ragbase.clients.inprocess_reranker import open_inprocess_reranker
+
+        return await open_inprocess_reranker(model, threads=settings.embedding_threads)
+
+    return LazyReranker(model, load)
+
+
+async def _is_at_hand() -> bool:
+    from ragbase.clients.inprocess_reranker import reranker_is_at_hand
+
+    return await reranker_is_at_hand(MS_MARCO)

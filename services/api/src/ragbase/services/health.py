@@ -63,7 +63,7 @@ class HealthService:
         self._lexical = lexical
         self._states = {name: _State() for name in self._probes}
         for name, each in self._rerankers.items():
-            each.circuit.opened = self._states[_part(name)].soon.set
+            each.changed = self._states[_part(name)].soon.set
         self.leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         self._log = get_logger("ragbase.health")

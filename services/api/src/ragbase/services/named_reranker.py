@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ragbase.clients.lazy_reranker import LazyReranker
@@ -44,7 +44,15 @@ class NamedReranker:
         self.circuit = Circuit()
         self.info: RerankerInfo | None = None
         """Facts as last told; None before the first contact."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when it has come into use, or is left alone from now on."""
         self._on_demand = on_demand
+        self.circuit.opened = self._changed
+        if isinstance(client, LazyReranker):
+            client.loaded = self._changed
+
+    def _changed(self) -> None:
+        self.changed()
 
     @property
     def in_use(self) -> bool:
