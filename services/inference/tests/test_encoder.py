@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -125,12 +126,13 @@ def test_int8_stays_near_the_reference(make_model: Any, tmp_path: Path) -> None:
         assert cosine.min() > 0.99
 
 
-def test_half_precision_checkpoints_are_read(make_model: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_precision_checkpoints_are_read(make_model: Any, tmp_path: Path, dtype: Any) -> None:
     from safetensors.numpy import load_file, save_file
 
     folder = make_model("bert")
     full = load_file(folder / "model.safetensors")
-    save_file({k: v.astype(np.float16) for k, v in full.items()}, folder / "model.safetensors")
+    save_file({k: v.astype(dtype) for k, v in full.items()}, folder / "model.safetensors")
     got = hidden_states(folder, "fp32", tmp_path)[0]
     np.testing.assert_allclose(got, reference(folder, IDS[0], "gelu"), atol=2e-5, rtol=1e-4)
 
