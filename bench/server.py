@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-__all__ = ["cpu_seconds", "free_port", "rss_mb", "start_api", "start_ragbase"]
+__all__ = ["cpu_seconds", "free_port", "rss_mb", "start_api", "start_inference", "start_ragbase"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -39,17 +39,32 @@ def start_api(
     port = port or free_port()
     process = start_ragbase("serve", environment={**environment, "RAGBASE_PORT": str(port)})
     url = f"http://127.0.0.1:{port}"
+    _await_ready(process, f"{url}/health/ready", wait_s)
+    return process, url
+
+
+def start_inference(*flags: str, wait_s: float = 120.0) -> tuple[subprocess.Popen[bytes], str]:
+    """``ragbase-inference serve`` on a free port of loopback once it is ready, and its URL."""
+    port = free_port()
+    command = [sys.executable, "-m", "ragbase_inference", "serve", "--log-level", "warning"]
+    process = subprocess.Popen([*command, "--hostname", "127.0.0.1", "--port", str(port), *flags])
+    url = f"http://127.0.0.1:{port}"
+    _await_ready(process, f"{url}/health", wait_s)
+    return process, url
+
+
+def _await_ready(process: subprocess.Popen[bytes], url: str, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            if httpx.get(f"{url}/health/ready").status_code == 200:
-                return process, url
+            if httpx.get(url).status_code == 200:
+                return
         except httpx.TransportError:
             pass
         time.sleep(0.05)
     process.kill()
     process.wait()
-    raise TimeoutError("the API did not become ready")
+    raise TimeoutError(f"{url} did not become ready")
 
 
 def rss_mb(pid: int) -> float:
