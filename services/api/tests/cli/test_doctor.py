@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from ragbase.cli import checks
 from ragbase.cli.app import app
 
+from ..model_server import Stub, running
+
 runner = CliRunner()
 
 
@@ -44,6 +46,7 @@ def test_a_machine_that_can_run_it() -> None:
         "Disk": "ok",
         "Postgres": "ok",
         "Model": "ok",
+        "Reranker": "ok",
         "Port": "ok",
     }
     assert code == 0
@@ -95,6 +98,22 @@ def test_a_database_that_is_not_there(url: str) -> None:
     assert code == 1
     assert found["Postgres"]["state"] == "failed"
     assert "wrong" not in json.dumps(found)
+
+
+def test_a_reranker_that_answers_and_one_that_does_not() -> None:
+    stub = Stub(model_type={"reranker": {}}, model_id="acme/ranks")
+    with running(stub):
+        code, found = doctor(RERANKER_URL=stub.url)
+        assert (code, found["Reranker"]["state"]) == (0, "ok")
+        assert found["Reranker"]["found"] == "default: acme/ranks"
+    code, found = doctor(RERANKER_URL=stub.url)
+    assert (code, found["Reranker"]["state"]) == (0, "warning")
+    assert "cannot be reached" in found["Reranker"]["found"]
+
+
+def test_without_a_reranker_the_one_that_would_be_fetched_is_named() -> None:
+    assert "cross-encoder/ms-marco-MiniLM-L6-v2" in doctor()[1]["Reranker"]["found"]
+    assert doctor(RERANK_ENABLED="false")[1]["Reranker"]["found"] == "none is configured"
 
 
 def test_a_port_that_is_taken() -> None:

@@ -61,6 +61,26 @@ def test_search_sends_what_was_given_and_nothing_else() -> None:
     assert seen[0].headers["Authorization"] == "Bearer rb_1_x"
 
 
+RANKED = {
+    "results": [{"index": 1, "score": 0.9, "text": None}, {"index": 0, "score": 0.1, "text": None}],
+    "model": "m",
+    "reranker_used": "default",
+    "warnings": [],
+}
+
+
+async def test_rerank_sends_what_was_given_and_nothing_else() -> None:
+    handler, seen = answering(*(httpx.Response(200, json=RANKED) for _ in range(2)))
+    found = client(handler).rerank("tides", ["rice", "high water"])
+    assert [(row.index, row.score) for row in found.results] == [(1, 0.9), (0, 0.1)]
+    async with AsyncClient(transport=httpx.MockTransport(handler)) as other:
+        await other.rerank("tides", ["a"], return_text=True, rerank_model="qwen-4b")
+    assert [json.loads(request.content) for request in seen] == [
+        {"query": "tides", "texts": ["rice", "high water"]},
+        {"query": "tides", "texts": ["a"], "return_text": True, "rerank_model": "qwen-4b"},
+    ]
+
+
 def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAGBASE_API_KEY", raising=False)
     handler, seen = answering(*[httpx.Response(200, json=ANSWER)] * 2)

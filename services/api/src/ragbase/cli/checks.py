@@ -17,6 +17,7 @@ from ragbase.cli.ports import holder_of
 from ragbase.errors import RagBaseError
 
 if TYPE_CHECKING:
+    from ragbase.clients.select_reranker import SelectedReranker
     from ragbase.settings import Settings
 
 __all__ = ["Check", "run_checks"]
@@ -45,6 +46,7 @@ def run_checks(settings: Settings, *, port: int | None, home: Path | None) -> li
     checks = [_python(), _folder(folder), _disk(folder)]
     checks += [_bundled_postgres()] if own_postgres else asyncio.run(_database(settings))
     checks.append(asyncio.run(_model(settings)))
+    checks += asyncio.run(_rerankers(settings))
     checks.append(_port(settings, port))
     return checks
 
@@ -161,6 +163,39 @@ async def _model(settings: Settings) -> Check:
         return Check("Model", "failed", error.message, hint)
     found = f"{info.model} ({where}), {info.dimension} dimensions, {info.max_tokens} tokens"
     return Check("Model", "ok", found)
+
+
+async def _rerankers(settings: Settings) -> list[Check]:
+    """One a reranker; RagBase runs without them, so none of them fails."""
+    from ragbase.clients.select_reranker import select_rerankers
+
+    try:
+        found = select_rerankers(settings)
+    except RagBaseError as error:
+        return [Check("Reranker", "failed", error.message, "See `ragbase settings`.")]
+    checks = [await _reranker(name, selected) for name, selected in found.items()]
+    return checks or [Check("Reranker", "ok", "none is configured")]
+
+
+async def _reranker(name: str, selected: SelectedReranker) -> Check:
+    from ragbase.clients.lazy_reranker import LazyReranker
+
+    title, client = "Reranker", selected.client
+    try:
+        if isinstance(client, LazyReranker):
+            await client.wait()
+            if selected.on_demand and not client.ready:
+                found = f"none; {client.model} is fetched when a request first asks for one"
+                return Check(title, "ok", found)
+        await client.ping()
+        info = await client.info()
+        await client.score("probe", ["probe"])
+    except RagBaseError as error:
+        hint = "Searches go on in fused order. See RERANKER_URL and RAGBASE_RERANKERS."
+        return Check(title, "warning", f"{name}: {error.message}", hint)
+    finally:
+        await client.aclose()
+    return Check(title, "ok", f"{name}: {info.model}")
 
 
 def _port(settings: Settings, port: int | None) -> Check:

@@ -26,7 +26,7 @@ def doctor(
     """Check this machine and its settings.
 
     Says what works, what does not, and what to do about it. Looks at Python, the state folder, disk space, Postgres (version, pgvector, pg_search, schema),
-    the embedding model and the port. Changes nothing. Exit code 1 if something would keep RagBase
+    the embedding model, the rerankers and the port. Changes nothing. Exit code 1 if something would keep RagBase
     from running.
 
     [bold]Examples[/bold]

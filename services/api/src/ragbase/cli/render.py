@@ -79,7 +79,11 @@ def _foot(answer: SearchResponse, mode: str) -> Text:
         f"{answer.total} {'row' if answer.total == 1 else 'rows'}" if answer.total else "No rows"
     )
     foot = Text(count, style="bold" if answer.total else "yellow")
-    used = ", ".join(answer.retrievers_used) or "nothing found"
+    used = ", ".join(
+        f"rerank by {answer.reranker_used}" if name == "rerank" else name
+        for name in answer.retrievers_used
+    )
+    used = used or "nothing found"
     foot.append(f" · {mode} ({used}) · {answer.timings_ms.total:.1f} ms", style="dim")
     stages = _stages(answer.timings_ms)
     return foot.append(f" ({stages})", style="dim") if stages else foot

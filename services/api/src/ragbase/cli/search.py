@@ -40,8 +40,20 @@ def search(
         str | None,
         typer.Option("--filter", "-f", help="Metadata filter as JSON.", metavar="JSON"),
     ] = None,
+    rerank: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerank/--no-rerank",
+            help="Let a reranker order the best rows, or not. Left out: where there is one.",
+            show_default=False,
+        ),
+    ] = None,
+    rerank_model: Annotated[
+        str | None,
+        typer.Option("--rerank-model", metavar="NAME", help="Which reranker; else `default`."),
+    ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show each arm's rank and score.")
+        bool, typer.Option("--explain", help="Show rank and score of each arm and stage.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -51,6 +63,7 @@ def search(
 
       ragbase search "where do ships moor"
       ragbase search "QX-4471-B" --mode keyword -k 3
+      ragbase search "when is high water" --rerank-model qwen-4b
       ragbase search storms --filter '{"year": {"gte": 2020}}' --explain
       ragbase search tides --json | jq -r '.results[].document_title'
     """
@@ -61,6 +74,10 @@ def search(
     options: SearchOptions = {"top_k": top_k, "explain": explain}
     if collection is not None:
         options["collection"] = collection
+    if rerank is not None:
+        options["rerank"] = rerank
+    if rerank_model is not None:
+        options["rerank_model"] = rerank_model
     condition = json_object(filter_, "--filter")
     if condition is not None:
         options["filter"] = condition

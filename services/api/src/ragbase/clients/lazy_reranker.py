@@ -83,6 +83,11 @@ class LazyReranker:
         finally:
             self._loading = None
 
+    async def wait(self) -> None:
+        """Return when what is under way has ended, well or not."""
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+
     async def _get(self) -> Reranker:
         self.start()
         if self._loading is not None:

@@ -14,6 +14,7 @@ from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.jobs import Job, JobKind, JobState
+from ragbase.models.rerank import RerankResponse
 from ragbase.models.search import EmbedResponse, SearchResponse
 from ragbase.models.stats import StatsOut
 from ragbase.sdk.form import FileForm
@@ -45,6 +46,7 @@ __all__ = [
     "list_jobs",
     "put_collection",
     "ready",
+    "rerank",
     "retry_job",
     "search",
     "stats",
@@ -67,6 +69,7 @@ _JOBS = TypeAdapter(list[Job])
 _DELETED = TypeAdapter(DeleteOut)
 _STATS = TypeAdapter(StatsOut)
 _EMBED = TypeAdapter(EmbedResponse)
+_RERANK = TypeAdapter(RerankResponse)
 _HEALTH = TypeAdapter(Health)
 _MODELS = TypeAdapter(ModelsHealth)
 _READY = TypeAdapter(Readiness)
@@ -202,6 +205,18 @@ def retry_job(job_id: int) -> Call[Job]:
 def embed(inputs: Sequence[str]) -> Call[EmbedResponse]:
     """`POST /v1/embed`."""
     return Call("POST", "/v1/embed", _EMBED, body={"inputs": list(inputs)})
+
+
+def rerank(
+    query: str, texts: Sequence[str], *, return_text: bool, rerank_model: str | None
+) -> Call[RerankResponse]:
+    """`POST /v1/rerank`."""
+    body: dict[str, Any] = {"query": query, "texts": list(texts)}
+    if return_text:
+        body["return_text"] = True
+    if rerank_model is not None:
+        body["rerank_model"] = rerank_model
+    return Call("POST", "/v1/rerank", _RERANK, body=body)
 
 
 def health() -> Call[Health]:

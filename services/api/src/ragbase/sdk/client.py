@@ -16,6 +16,7 @@ from ragbase.models.batch import BatchResult, DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
 from ragbase.models.health import Health, ModelsHealth, Readiness
+from ragbase.models.rerank import RerankResponse
 from ragbase.models.search import EmbedResponse, SearchResponse
 from ragbase.models.stats import StatsOut
 from ragbase.sdk import calls
@@ -69,6 +70,18 @@ class Client:
     def embed(self, inputs: Sequence[str]) -> EmbedResponse:
         """Vectors of the server's embedding model, one a text."""
         return self.send(calls.embed(inputs))
+
+    def rerank(
+        self,
+        query: str,
+        texts: Sequence[str],
+        *,
+        return_text: bool = False,
+        rerank_model: str | None = None,
+    ) -> RerankResponse:
+        """``texts`` by how well they answer ``query``, best first; `ApiError` 503 without a reranker."""
+        call = calls.rerank(query, texts, return_text=return_text, rerank_model=rerank_model)
+        return self.send(call)
 
     def stats(self) -> StatsOut:
         """How much is stored and under way: in all, and of each collection the key may read."""
