@@ -55,6 +55,7 @@ audit: $(VENV)/.dev ## Ask advisory services about every locked package
 
 .PHONY: docs
 docs: $(VENV)/.run ## Write the generated pages again
+	$(BIN)/ragbase-inference flags > docs/inference-flags.md
 	$(BIN)/ragbase reference --write
 
 .PHONY: fmt

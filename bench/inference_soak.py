@@ -22,7 +22,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,25 +101,32 @@ def ask_on(url: str, number: int, words: list[str], ledger: Ledger) -> None:
 def send_wrong(url: str, number: int, ledger: Ledger) -> None:
     """One client whose bodies cannot be answered."""
     head = b"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: "
-    while not ledger.stopped.is_set():
+    while not ledger.stopped.wait(PAUSE_S):
         body = WRONG[number % len(WRONG)]
         number += 1
-        client = LeanClient(url)
-        status, _, _ = client.ask(head + str(len(body)).encode() + b"\r\n\r\n" + body)
-        client.close()
-        ledger.note(f"wrong, {status}")
-        ledger.stopped.wait(PAUSE_S)
+        with unless_ended(ledger), closing(LeanClient(url)) as client:
+            status, _, _ = client.ask(head + str(len(body)).encode() + b"\r\n\r\n" + body)
+            ledger.note(f"wrong, {status}")
 
 
 def hang_up(url: str, number: int, words: list[str], ledger: Ledger) -> None:
     """One client that never waits for its answer."""
     random_ = random.Random(number)
     while not ledger.stopped.is_set():
-        client = LeanClient(url)
-        client.send(drawn(random_, words))
-        ledger.stopped.wait(random_.random() / 10)
-        client.close()
-        ledger.note("hung up")
+        with unless_ended(ledger), closing(LeanClient(url)) as client:
+            client.send(drawn(random_, words))
+            ledger.stopped.wait(random_.random() / 10)
+            ledger.note("hung up")
+
+
+@contextmanager
+def unless_ended(ledger: Ledger) -> Iterator[None]:
+    """A connection may break only once the server is being ended."""
+    try:
+        yield
+    except OSError:
+        if not ledger.stopped.is_set():
+            ledger.note("broken connection")
 
 
 def watch(pid: int, ledger: Ledger) -> list[tuple[float, float]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-    from pydantic.fields import FieldInfo
+
+    from ragbase_inference.server.flags import Flag
 
 __all__ = ["build_parser", "main"]
 
@@ -32,19 +33,16 @@ the environment variable named with it; a secret also by <NAME>_FILE, the path o
 SIGTERM and Ctrl-C close the port, let requests under way finish, and exit 0.
 Exit codes: 0 ended by a signal, 1 a model cannot be had or the port is taken, 2 wrong flags.
 """
-_GROUPS = {
-    "model_id": "models",
-    "hostname": "server",
-    "max_client_batch_size": "batching and bounds",
-    "log_level": "logs",
-}
-"""First setting of each group of the help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the command; returns its exit code."""
     given = vars(build_parser().parse_args(arguments))
-    given.pop("command")
+    if given.pop("command") == "flags":
+        from ragbase_inference.server.flags import flags_page
+
+        sys.stdout.write(flags_page())
+        return 0
     return _serve({name: value for name, value in given.items() if value is not None})
 
 
@@ -85,15 +83,13 @@ def _complain(text: str, code: int) -> int:
 
 
 def _problems(error: ValidationError) -> list[str]:
-    from ragbase_inference.server.settings import ServerSettings
+    from ragbase_inference.server.flags import flags
 
+    known = {key: flag for flag in flags() for key in (flag.setting, flag.variable)}
     found = []
     for one in error.errors(include_url=False, include_input=False):
-        name = str(one["loc"][0]) if one["loc"] else ""
-        field = ServerSettings.model_fields.get(name) or next(
-            (f for f in ServerSettings.model_fields.values() if name in _variables(f)), None
-        )
-        where = f"{_flag_of(field)} ({_variables(field)[0]}): " if field else ""
+        flag = known.get(str(one["loc"][0])) if one["loc"] else None
+        where = f"{flag.name} ({flag.variable}): " if flag else ""
         found.append(where + one["msg"].removeprefix("Value error, "))
     return found
 
@@ -114,67 +110,33 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_flags(serve)
+    commands.add_parser("flags", help="print the flags of serve as a Markdown page")
     return parser
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
-    from ragbase_inference.server.settings import ServerSettings
+    from ragbase_inference.server.flags import flags
 
-    group: Any = parser
-    for name, field in ServerSettings.model_fields.items():
-        if name in _GROUPS:
-            group = parser.add_argument_group(_GROUPS[name])
-        flags, options = _option(name, field)
-        group.add_argument(*flags, dest=name, help=_help(field), **options)
-        opposite = {"lazy": "--eager", "batching": "--no-batching"}.get(name)
-        if opposite:
+    groups: dict[str, Any] = {}
+    for flag in flags():
+        group = groups.get(flag.group) or parser.add_argument_group(flag.group.lower())
+        groups[flag.group] = group
+        text = f"{flag.text} [{flag.facts}]".replace("%", "%%")
+        group.add_argument(flag.name, dest=flag.setting, help=text, **_argparse_options(flag))
+        if flag.opposite:
             group.add_argument(
-                opposite, dest=name, action="store_const", const="false", help=argparse.SUPPRESS
+                flag.opposite,
+                dest=flag.setting,
+                action="store_const",
+                const="false",
+                help=argparse.SUPPRESS,
             )
 
 
-def _option(name: str, field: FieldInfo) -> tuple[list[str], dict[str, Any]]:
-    """Flags of a setting, and argparse's options; values are checked by the settings."""
-    flags = [f"--{name.replace('_', '-')}"]
-    if field.annotation is bool:  # TEI's --auto-truncate may stand alone or before true or false
-        return flags, {"nargs": "?", "const": "true", "metavar": "true|false"}
-    if get_origin(field.annotation) is tuple:
-        return flags, {"action": "append", "metavar": "NAME=ID"}
-    choices = _choices(field.annotation)
-    return flags, {"metavar": "|".join(choices) if choices else name.rpartition("_")[2].upper()}
-
-
-def _choices(annotation: Any) -> list[str]:
-    """Values of a Literal, also within a union."""
-    found = [value for value in get_args(annotation) if isinstance(value, str)]
-    nested = [value for part in get_args(annotation) for value in _choices(part)]
-    return found + nested if get_args(annotation) else []
-
-
-def _flag_of(field: FieldInfo) -> str:
-    from ragbase_inference.server.settings import ServerSettings
-
-    names = {id(known): name for name, known in ServerSettings.model_fields.items()}
-    return f"--{names[id(field)].replace('_', '-')}"
-
-
-def _variables(field: FieldInfo) -> list[str]:
-    from pydantic import AliasChoices
-
-    alias = field.validation_alias
-    return [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else []
-
-
-def _help(field: FieldInfo) -> str:
-    extra = field.json_schema_extra
-    default: Any = extra.get("default_text") if isinstance(extra, dict) else None
-    if default is None:
-        default = _shown(field.default)
-    facts = [f"env {_variables(field)[0]}"] + ([f"default {default}"] if default else [])
-    return f"{field.description} [{'; '.join(facts)}]".replace("%", "%%")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float | str) else ""
+def _argparse_options(flag: Flag) -> dict[str, Any]:
+    """Values are checked by the settings, not here."""
+    if flag.form == "switch":  # TEI's --auto-truncate may stand alone or before true or false
+        return {"nargs": "?", "const": "true", "metavar": "true|false"}
+    if flag.form == "repeated":
+        return {"action": "append", "metavar": "NAME=ID"}
+    return {"metavar": "|".join(flag.values) or flag.setting.rpartition("_")[2].upper()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragbase_inference.errors import NotFiniteError, OutOfMemoryError
+from ragbase_inference.errors import NotFiniteError
 from ragbase_inference.serving.jobs import Job, run_jobs
 from ragbase_inference.tokens import TextTokenizer
 
@@ -18,13 +18,12 @@ from ..scripted import Scripted
 class Seen:
     def __init__(self) -> None:
         self.batches: list[tuple[int, int]] = []
-        self.splits = 0
 
     def batch(self, size: int, tokens: int) -> None:
         self.batches.append((size, tokens))
 
     def out_of_memory_split(self) -> None:
-        self.splits += 1
+        raise AssertionError
 
     def dropped(self, inputs: int) -> None:
         raise AssertionError
@@ -63,16 +62,3 @@ def test_nan_fails_its_own_job(model: Scripted) -> None:
     good, bad = run_jobs(model, jobs_of(model, "a", "the"), Seen())
     assert np.isfinite(good).all()
     assert isinstance(bad, NotFiniteError)
-
-
-@pytest.mark.parametrize(("texts", "splits"), [("ab", 1), ("a", 0)])
-def test_out_of_memory_is_a_split_where_there_is_something_to_split(
-    model: Scripted, texts: str, splits: int
-) -> None:
-    def no_room(_: object) -> None:
-        raise OutOfMemoryError("none")
-
-    model.script, seen = no_room, Seen()
-    with pytest.raises(OutOfMemoryError):
-        run_jobs(model, jobs_of(model, *texts), seen)
-    assert seen.splits == splits

@@ -136,7 +136,7 @@ class ServerSettings(BaseSettings):
     api_key: SecretStr = Field(
         SecretStr(""),
         validation_alias=_tei("API_KEY"),
-        description="Callers must send it as `Authorization: Bearer …`; empty: anybody may call.",
+        description="Callers must send it as Authorization: Bearer …; empty: anybody may call.",
     )
     payload_limit: int = Field(
         2_000_000,

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ragbase_inference.errors import NotFiniteError, OutOfMemoryError
+from ragbase_inference.errors import NotFiniteError
 from ragbase_inference.kinds import NerText
 from ragbase_inference.serving.observer import Observer
 from ragbase_inference.tokens import Encoded
@@ -57,12 +57,7 @@ def run_jobs(model: Any, jobs: Sequence[Job], observer: Observer) -> list[Any]:
     for job in jobs:
         job.started = started
     observer.batch(len(jobs), len(jobs) * max(job.size for job in jobs))
-    try:
-        results = _by_task(model, jobs)
-    except OutOfMemoryError:
-        if len(jobs) > 1:
-            observer.out_of_memory_split()
-        raise
+    results = _by_task(model, jobs)
     ended = perf_counter()
     for job in jobs:
         job.ended = ended

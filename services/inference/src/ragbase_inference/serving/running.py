@@ -67,6 +67,7 @@ class RunningModel:
             max_items=options.batch_items,
             max_padding=BATCH_PADDING if facts.device == "cpu" else None,
             max_waiting=64 * options.max_concurrent_requests,  # permits bound it, one an input
+            on_oom=self._out_of_memory,
             name="model",
         )
 
@@ -133,6 +134,10 @@ class RunningModel:
         if not any(isinstance(one, NotFiniteError) for one in results):
             self._failing = self._dead = False
         return results
+
+    def _out_of_memory(self, items: int) -> None:
+        if items > 1:
+            self._observer.out_of_memory_split()
 
     @property
     def waiting(self) -> int:
