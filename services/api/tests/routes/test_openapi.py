@@ -19,6 +19,8 @@ from ragbase.main import create_app
 from ragbase.services.keys_format import new_key
 from ragbase.settings import Settings
 
+from ..model_server import Stub, running
+
 ADMIN = new_key().text
 
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
@@ -33,10 +35,18 @@ def as_lines(_: object, value: object) -> bytes:
 
 @pytest_asyncio.fixture(scope="session")
 async def guarded_url(server_url: str, template: str, serve, new_database) -> AsyncIterator[str]:
-    """URL of the API with authentication on, and a database of its own."""
+    """URL of the API with authentication and a reranker on, and a database of its own."""
+    reranker = Stub(max_batch=32, model_type={"reranker": {}})
     async with new_database(f"TEMPLATE {template} STRATEGY file_copy") as url:
-        app = create_app(Settings(database_url=url, pool_min=0, auth="on", admin_key=ADMIN))
-        yield await asyncio.to_thread(serve, app)
+        with running(reranker):
+            settings = Settings(
+                database_url=url,
+                pool_min=0,
+                auth="on",
+                admin_key=ADMIN,
+                reranker_url=reranker.url,
+            )
+            yield await asyncio.to_thread(serve, create_app(settings))
 
 
 @schema.parametrize()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from ragbase.services.keys_format import new_key
 
 from ..eventually import eventually
 from ..model_server import Fault, Stub
+from ..tiny_reranker import write_reranker
 from .conftest import OpenApp
 
 QUERY = "north quay"
@@ -218,3 +220,52 @@ async def test_rerank_text_raw_sends_the_chunk_alone(open_app: OpenApp, model_se
     await client.post("/v1/documents", json={"title": "Harbour", "content": "The north quay."})
     await client.post("/v1/search", json={"query": QUERY})
     assert model_server.texts("rerank") == [["The north quay."]]
+
+
+async def test_a_model_of_this_process_reranks_without_any_server(
+    open_app: OpenApp, tmp_path: Path
+) -> None:
+    folder = write_reranker(tmp_path / "tiny")
+    _, client = await open_app(rerank_model=str(folder))
+    health = (await client.get("/health")).json()
+    assert (health["status"], health["reranker"]) == ("ok", "healthy")
+    await client.post("/v1/documents", json={"title": "A", "content": "The north quay."})
+    answer = (await client.post("/v1/search", json={"query": QUERY})).json()
+    assert (answer["reranker_used"], answer["warnings"]) == ("default", [])
+    answer = await client.post("/v1/rerank", json={"query": "a", "texts": ["b", "c d"]})
+    assert answer.json()["model"] == str(folder)
+    assert all(0 < row["score"] < 1 for row in answer.json()["results"])
+
+
+async def test_a_model_that_cannot_be_had_is_told_by_search_and_health(
+    open_app: OpenApp, tmp_path: Path
+) -> None:
+    _, client = await open_app(rerank_model=str(tmp_path / "nowhere"))
+    health = (await client.get("/health")).json()
+    assert health["status"] == "degraded"
+    assert health["reranker"].startswith("error: The reranker")
+    await client.post("/v1/documents", json={"title": "A", "content": "The north quay."})
+    answer = (await client.post("/v1/search", json={"query": QUERY})).json()
+    assert (answer["total"], answer["degraded"]) == (1, True)
+    assert "Name a folder" in answer["warnings"][0]["message"]
+
+
+async def test_with_nothing_configured_who_asks_is_told_why_and_how_to_get_one(
+    open_app: OpenApp,
+) -> None:
+    _, client = await open_app()
+    health = (await client.get("/health")).json()
+    assert (health["status"], health["reranker"], health["rerankers"]) == ("ok", "disabled", {})
+    await client.post("/v1/documents", json={"title": "A", "content": "The north quay."})
+    unasked = (await client.post("/v1/search", json={"query": QUERY})).json()
+    assert unasked["warnings"] == []
+
+    async def told() -> bool:
+        body = {"query": QUERY, "rerank": True}
+        (warning,) = (await client.post("/v1/search", json=body)).json()["warnings"]
+        assert warning["code"] == "rerank_unavailable"
+        assert "RAGBASE_RERANK_MODEL" in warning["message"]
+        return "cannot be fetched (HF_HUB_OFFLINE is set)" in warning["message"]
+
+    await eventually(told)
+    assert (await client.get("/health")).json()["status"] == "ok"
