@@ -17,7 +17,7 @@ from ragbase_inference.backends.options import OpenOptions
 from ragbase_inference.backends.torch_batch import pad
 from ragbase_inference.backends.torch_model import TorchModel, load, text_tokenizer
 from ragbase_inference.backends.torch_placement import place
-from ragbase_inference.config import max_tokens, read_object
+from ragbase_inference.config import max_tokens, read_object, read_prompts
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.kinds import ModelFacts, Side
 from ragbase_inference.resolve import ResolvedModel
@@ -85,12 +85,11 @@ def open_torch_embedding(found: ResolvedModel, options: OpenOptions) -> TorchEmb
     placed = place(found, options, encoder)
     model = load(found.name, lambda: _sentence_model(found, placed.dtype))
     modules = _modules(model, options.pooling, found.name)
-    sentence = read_object(found.folder / "config_sentence_transformers.json")
-    prompts = sentence.get("prompts") or {}
+    prompts = read_prompts(found.folder)
     return TorchEmbedding(
         modules,
-        prompts={str(name): str(text) for name, text in prompts.items()},
-        default_prompt=sentence.get("default_prompt_name"),
+        prompts=prompts.by_name,
+        default_prompt=prompts.default,
         pad_id=int(encoder.get("pad_token_id") or 0),
         device=placed.device,
         facts=placed.facts(

@@ -69,6 +69,9 @@ def load(model: str, open_it: Callable[[], Result]) -> Result:
 
     The libraries raise all sorts of errors on folders they cannot read.
     """
+    from transformers.utils import logging as of_transformers
+
+    of_transformers.disable_progress_bar()  # it would be drawn over a server's log
     try:
         return open_it()
     except ModelUnavailableError:
