@@ -72,8 +72,8 @@ def _serve(given: dict[str, Any]) -> int:
             run_server(settings, listener, open_from(settings))
         except ModelUnavailableError as error:
             return _complain(str(error), 1)
-        except KeyboardInterrupt:  # while models were loaded
-            return 130
+        except KeyboardInterrupt:  # a signal while models were loaded
+            return 0
     return 0
 
 

@@ -160,7 +160,7 @@ def test_an_idle_model_is_unloaded_and_loaded_again(serve: Serve, model: Scripte
 
 
 def test_a_model_at_work_is_not_idle(serve: Serve, model: Scripted) -> None:
-    live = serve(idle_unload=0.02)
+    live = serve(idle_unload=0.02, lazy=True)
     model.hold()
     with asking(live, "/embed", {"inputs": "a"}) as answer:
         assert model.busy.wait(10)

@@ -73,6 +73,20 @@ def test_sigint_ends_it_too(start: Start) -> None:
     assert process.wait(20) == 0
 
 
+def test_sigterm_ends_a_load(tmp_path: Path) -> None:
+    """Nothing is converted yet in this cache: that takes seconds."""
+    environment = {**os.environ, "RAGBASE_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "ragbase_inference", "serve", "--port", "0"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "converting" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert "listening" not in process.stderr.read()
+
+
 def test_a_port_in_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

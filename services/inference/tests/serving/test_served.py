@@ -131,6 +131,34 @@ async def test_each_use_puts_the_idle_unload_off(make: Make, loads: list[Scripte
     assert await asyncio.to_thread(loads[0].closed.wait, 10)
 
 
+async def test_an_eager_model_without_any_use_is_idle_too(
+    make: Make, loads: list[Scripted]
+) -> None:
+    models = make(idle_unload_s=0.01)
+    models.preload()
+    await models.start()
+    assert await asyncio.to_thread(loads[0].closed.wait, 10)
+
+
+async def test_a_load_that_nobody_waits_for_holds_nothing_up(tokenizer: TextTokenizer) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def load(_: ModelSpec) -> Scripted:
+        started.set()
+        assert go_on.wait(30)
+        return Scripted(tokenizer)
+
+    models = ServedModels([ModelSpec("one", "x")], ServingOptions(), load)
+    waits = asyncio.create_task(models["one"].running())
+    assert await asyncio.to_thread(started.wait, 10)
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    assert models["one"].state == "unloaded"
+    await asyncio.wait_for(models.aclose(), 10)
+    go_on.set()
+
+
 async def test_closing_fails_what_waits(make: Make, loads: list[Scripted]) -> None:
     models = make()
     models.preload()

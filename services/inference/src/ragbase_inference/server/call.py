@@ -141,7 +141,7 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
         if task.done():
             return task.result()
         task.cancel()
-        await asyncio.wait((task,))
+        await asyncio.gather(task, return_exceptions=True)
         raise ClientDisconnect
     finally:
         gone.cancel()

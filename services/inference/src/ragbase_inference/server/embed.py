@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from starlette.responses import Response
 
 from ragbase_inference.kinds import Side
 from ragbase_inference.server.body import parse_body
-from ragbase_inference.server.call import Call
+from ragbase_inference.server.call import Call, json_bytes
 from ragbase_inference.server.embeddings import Preparation, embed, finished, method_of
 from ragbase_inference.server.errors import ApiError, ErrorType, empty_error
 from ragbase_inference.server.requests import (
@@ -53,7 +56,16 @@ async def embed_all(call: Call, raw: bytes) -> Response:
         task="embed_tokens",
         method=method,
     )
-    return call.answer(rows, compute, method)
+    return call.answer(await _joined(rows), compute, method)
+
+
+async def _joined(rows: Sequence[NDArray[np.float32]]) -> orjson.Fragment:
+    """A JSON list of all, made one by one: an answer may have 35 MB, and others wait meanwhile."""
+    parts: list[bytes] = []
+    for row in rows:
+        parts.append(json_bytes(row))
+        await asyncio.sleep(0)
+    return orjson.Fragment(b"[" + b",".join(parts) + b"]")
 
 
 async def embed_sparse(call: Call, raw: bytes) -> Response:

@@ -110,13 +110,31 @@ def run_server(
 
     The listener closes at once then, and requests under way may finish. Loading happens before
     there is an event loop, so that a signal ends it. ``on_ready`` is called once requests are
-    answered. Raises `ModelUnavailableError`.
+    answered. Raises `ModelUnavailableError`, and `KeyboardInterrupt` for a signal during the load.
     """
     metrics = ServerMetrics()
     models = ServedModels(settings.specs, settings.serving, open_spec, metrics.of)
-    models.preload()
+    with _ended_by_sigterm():
+        models.preload()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, listener, models, metrics, on_ready))
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM is a `KeyboardInterrupt`: the first process of a container has no other default."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 async def _serve(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 from ragbase_inference.backends.open import AnyModel
 from ragbase_inference.registry import ModelRegistry
@@ -13,6 +15,8 @@ from ragbase_inference.serving.served import ServedModel
 from ragbase_inference.serving.spec import ModelSpec, ServingOptions
 
 __all__ = ["ServedModels"]
+
+log = logging.getLogger(__name__)
 
 
 class ServedModels:
@@ -32,7 +36,7 @@ class ServedModels:
         by_name = {spec.name: spec for spec in specs}
         if not by_name or len(by_name) < len(specs):
             raise ValueError("each model needs a name of its own, and there must be one at least")
-        self._registry = ModelRegistry[AnyModel](lambda name: open_spec(by_name[name]))
+        self._registry = ModelRegistry[AnyModel](lambda name: _told(open_spec, by_name[name]))
         self._tokenizing = ThreadPoolExecutor(options.tokenization_workers, "tokens")
         self.options = options
         self._models = {
@@ -65,3 +69,16 @@ class ServedModels:
             await model.aclose()
         await asyncio.to_thread(self._registry.close)
         self._tokenizing.shutdown(wait=False, cancel_futures=True)
+
+
+def _told(open_spec: Callable[[ModelSpec], AnyModel], spec: ModelSpec) -> AnyModel:
+    """Load, and say so before and after: it may take long."""
+    log.info("loading %s: %s", spec.name, spec.model)
+    started = monotonic()
+    model = open_spec(spec)
+    facts = model.facts
+    log.info(
+        "loaded %s in %.1f s: %s, %s on %s",
+        spec.name, monotonic() - started, facts.kind, facts.dtype, facts.device,
+    )  # fmt: skip
+    return model

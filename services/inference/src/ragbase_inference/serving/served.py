@@ -13,6 +13,7 @@ from ragbase_inference.backends.open import AnyModel
 from ragbase_inference.errors import QueueFullError
 from ragbase_inference.kinds import ModelFacts
 from ragbase_inference.registry import ModelRegistry
+from ragbase_inference.serving.daemon import in_daemon_thread
 from ragbase_inference.serving.observer import Observer
 from ragbase_inference.serving.running import RunningModel
 from ragbase_inference.serving.spec import ModelSpec, ServingOptions
@@ -86,12 +87,13 @@ class ServedModel:
         async with self._changing:
             if self._running is None:
                 self._running = await self._load()
+                self._unload_later()  # an eager model may never see a request
             return self._running
 
     async def _load(self) -> RunningModel:
         self.state = "loading"
         try:
-            model = await asyncio.to_thread(self._registry.get, self.spec.name)
+            model = await in_daemon_thread(lambda: self._registry.get(self.spec.name))
         except BaseException:
             self.state = "unloaded"
             raise
