@@ -266,7 +266,7 @@ def measure(place: Path, rounds: int, seconds: float) -> dict[str, Any]:
         return {
             "cores": len(os.sched_getaffinity(0)),
             "throughput": throughput(on, words, rounds),
-            "batching": batching(on, off, words, max(1, rounds // 5), seconds),
+            "batching": batching(on, off, words, max(1, rounds // 2), seconds),
             "rerank": rerank(on, folder, words, rounds),
         }
 

@@ -86,7 +86,8 @@ class Scripted:
         for row, one in enumerate(batch):
             if self.poison in one.ids:
                 rows[row] = np.nan
-        return rows - np.arange(len(self.labels), dtype=np.float32)
+        less = np.arange(len(self.labels), dtype=np.float32)
+        return np.asarray(rows - less, np.float32)
 
     def spans(self, batch: Sequence[NerText]) -> list[list[Span]]:
         """Words that are labels themselves."""

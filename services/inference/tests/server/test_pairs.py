@@ -148,10 +148,10 @@ def test_documents_as_jinas_and_coheres_clients_send_them(reranker: Live) -> Non
     }
     for path in ("/v1/rerank", "/v2/rerank"):
         answer = reranker.post(path, body).json()
-        assert [
-            (one["index"], one["document"], pytest.approx(one["relevance_score"]))
-            for one in answer["results"]
-        ] == [(1, {"text": "a a"}, sigmoid(2)), (2, {"text": "a"}, sigmoid(1))]
+        assert answer["results"] == [
+            {"index": n, "relevance_score": pytest.approx(sigmoid(a)), "document": {"text": text}}
+            for n, a, text in ((1, 2, "a a"), (2, 1, "a"))
+        ]
         assert answer["model"] == "test/scripted"
         assert answer["usage"]["total_tokens"] == 5 + 6 + 5
         assert answer["meta"]["api_version"] == {"version": "1"}

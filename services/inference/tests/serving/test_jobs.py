@@ -42,7 +42,7 @@ def jobs_of(model: Scripted, *texts: str) -> list[Job]:
 def test_results_come_in_order_with_their_times(model: Scripted) -> None:
     seen, jobs = Seen(), jobs_of(model, "a", "b c d")
     results = run_jobs(model, jobs, seen)
-    np.testing.assert_array_equal(results, model.embed([job.item for job in jobs]))
+    np.testing.assert_array_equal(results, model.embed(model.encode(["a", "b c d"], cut=None)))
     assert seen.batches == [(2, 10)]  # padded to the longer one
     for job in jobs:
         assert job.queue_s >= 0
@@ -54,7 +54,7 @@ def test_jobs_of_several_tasks_share_a_batch(model: Scripted) -> None:
     second.task = "embed_tokens"
     one, tokens, other = run_jobs(model, [first, second, third], Seen())
     assert (one.shape, tokens.shape, other.shape) == ((8,), (3, 8), (8,))
-    np.testing.assert_array_equal(other, model.embed([third.item])[0])
+    np.testing.assert_array_equal(other, model.embed(model.encode(["c"], cut=None))[0])
 
 
 def test_nan_fails_its_own_job(model: Scripted) -> None:
