@@ -193,11 +193,15 @@ def make_gliner(folder: Path, *, token_level: bool = False, **changes: Any) -> P
     from gliner.model import UniEncoderSpanGLiNER, UniEncoderTokenGLiNER
 
     tokenizer = word_piece("deberta")
-    encoder = {"model_type": "deberta-v2", "vocab_size": 30522, "pad_token_id": 0, **_SIZES}
+    encoder = {
+        **{"model_type": "deberta-v2", "vocab_size": 30522, "pad_token_id": 0, **_SIZES},
+        **{"relative_attention": True, "position_biased_input": False, "position_buckets": 32},
+        **{"pos_att_type": ["p2c", "c2p"], "share_att_key": True},
+    }
     settings = {
         "model_name": "small-random",
         "span_mode": "token_level" if token_level else "markerV0",
-        "encoder_config": {**encoder, "relative_attention": True, "position_biased_input": False},
+        "encoder_config": encoder,
         **{"max_len": 40, "max_types": 4, "hidden_size": 32, "dropout": 0.0},
         **changes,
     }
@@ -206,7 +210,7 @@ def make_gliner(folder: Path, *, token_level: bool = False, **changes: Any) -> P
     model = kind(config, tokenizer=tokenizer)
     tokenizer.add_tokens(["[FLERT]", config.ent_token, config.sep_token], special_tokens=True)
     model.resize_embeddings()
-    shake(model.model, seed=4, spread=0.3)
+    shake(model.model, seed=4, spread=0.16 if token_level else 0.14)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(model.model.state_dict(), folder / "model.safetensors")
     tokenizer.save_pretrained(folder)

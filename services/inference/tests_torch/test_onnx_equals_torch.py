@@ -15,9 +15,7 @@ from .texts import LONG, QUERY, TEXTS, texts
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_embeddings(
-    family: str, pooling: str, models: Callable[..., Path], opened: Open
-) -> None:
+def test_embeddings(family: str, pooling: str, models: Callable[..., Path], opened: Open) -> None:
     folder = models(make_embedding, family, pooling=pooling)
     torch, onnx = opened(folder), opened(folder, backend="onnx", dtype="float32")
     given = [*TEXTS, *texts(40)]
@@ -36,9 +34,7 @@ def test_embeddings(
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("labels", [1, 3])
-def test_pair_heads(
-    family: str, labels: int, models: Callable[..., Path], opened: Open
-) -> None:
+def test_pair_heads(family: str, labels: int, models: Callable[..., Path], opened: Open) -> None:
     folder = models(make_classifier, family, labels=labels)
     torch, onnx = opened(folder), opened(folder, backend="onnx", dtype="float32")
     pairs = [(QUERY, text) for text in [*TEXTS, *texts(40)]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from ragbase_inference.config import position_offset
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.resolve import ResolvedModel
 
-__all__ = ["ShortWords", "load_gliner", "token_limit"]
+__all__ = ["ShortWords", "WithinText", "load_gliner", "token_limit"]
 
 _LONGEST_WORD = 100
 """Characters of a word that are read: a word of a megabyte would be tokenised whole, and a word
@@ -35,6 +35,27 @@ class ShortWords:
             yield word[:_LONGEST_WORD], start, end
 
 
+class WithinText:
+    """A decoder that finds nothing in the padding of a batch.
+
+    The library's decoder of token-level models looks there, too, and fails on what it finds.
+    """
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+
+    def decode(
+        self, tokens: Sequence[Sequence[str]], classes: Any, logits: torch.Tensor, **options: Any
+    ) -> Any:
+        """Spans of each text of ``tokens``; ``logits`` are (texts, words, …)."""
+        words = torch.tensor([len(one) for one in tokens], device=logits.device)
+        padding = torch.arange(logits.shape[1], device=logits.device) >= words[:, None]
+        mask = padding.reshape(*padding.shape, *[1] * (logits.dim() - 2))
+        return self._decoder.decode(
+            tokens, classes, logits.masked_fill(mask, float("-inf")), **options
+        )
+
+
 def load_gliner(found: ResolvedModel, dtype: torch.dtype) -> Any:
     """The library's model, on the CPU; raises `ModelUnavailableError` and what the library does."""
     from gliner import GLiNER
@@ -51,6 +72,7 @@ def load_gliner(found: ResolvedModel, dtype: torch.dtype) -> Any:
             f"{found.name} lacks weights, which would be made up: {', '.join(missing[:5])}"
         )
     model.data_processor.words_splitter = ShortWords(model.data_processor.words_splitter)
+    model.decoder = WithinText(model.decoder)
     return model.to(dtype)
 
 

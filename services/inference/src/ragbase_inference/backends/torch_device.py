@@ -53,12 +53,12 @@ def choose_device(asked: str | None) -> torch.device:
         raise ModelUnavailableError(f"{asked!r} is no device that torch knows: {error}") from error
     if device.type == "cpu":
         return torch.device("cpu")
-    count = torch.accelerator.device_count() if found and found.type == device.type else 0
-    if (device.index or 0) >= count:
+    count = torch.accelerator.device_count() if found else 0
+    if found is None or found.type != device.type or (device.index or 0) >= count:
+        there = f"{count} of kind {found.type}" if found else "no GPU"
         raise ModelUnavailableError(
-            f"there is no device {asked}: torch {torch.__version__} reports "
-            f"{f'{count} of kind {found.type}' if found else 'no GPU'}; leave the device out to take "
-            "what there is, or name cpu"
+            f"there is no device {asked}: torch {torch.__version__} reports {there}; leave the "
+            "device out to take what there is, or name cpu"
         )
     return torch.device(device.type, device.index or 0)
 
