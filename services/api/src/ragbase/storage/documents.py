@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 
 from ragbase.errors import NotFoundError
-from ragbase.models.domain import ChunkDraft, Document, DocumentDraft, Metadata, Vectors
+from ragbase.models.domain import ChunkDraft, Document, DocumentDraft, Vectors
 from ragbase.storage.chunks import insert_chunks, list_chunks, load_chunks
 from ragbase.storage.embeddings import insert_vectors, vectors_by_indexed_content
 from ragbase.storage.pool import Connection
