@@ -310,6 +310,7 @@ async def test_models_are_named_only_to_a_key(guarded: httpx.AsyncClient) -> Non
     assert (await guarded.get("/health/models")).json() == {
         "embedding": {"status": "healthy"},
         "reranker": "disabled",
+        "rerankers": {},
     }
     told = (await guarded.get("/health/models", headers=bearer(PROBE))).json()
     assert told["embedding"]["dimensions"] == 384

@@ -145,6 +145,21 @@ async def test_it_takes_a_key_with_read(open_app: OpenApp, model_server: Stub) -
     assert (await client.post("/v1/rerank", json=body, headers=headers)).status_code == 200
 
 
+async def test_without_a_key_health_says_that_and_not_what(
+    open_app: OpenApp, model_server: Stub, unused_tcp_port: int
+) -> None:
+    small = {"url": model_server.url}
+    _, client = await open_app(
+        auth="on",
+        admin_key=new_key().text,
+        rerankers={"small": small, "away": {"url": f"http://127.0.0.1:{unused_tcp_port}"}},
+    )
+    health = (await client.get("/health")).json()
+    assert health["rerankers"] == {"small": "healthy", "away": "error"}
+    models = (await client.get("/health/models")).json()
+    assert models["rerankers"] == {"small": {"status": "healthy"}, "away": None}
+
+
 async def test_every_configured_reranker_is_named_by_health(
     open_app: OpenApp, model_server: Stub, unused_tcp_port: int
 ) -> None:
