@@ -16,6 +16,7 @@ export UV_LINK_MODE ?= copy
 export OMP_NUM_THREADS ?= 1
 
 PACKAGES := services/api services/inference
+OPERATOR := operator
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-package ragbase-inference --quiet
 INSTALL := $(UV) pip install --quiet --no-deps --require-hashes --python $(BIN)/python
@@ -40,11 +41,15 @@ test: $(VENV)/.dev ## Run the tests
 test-torch: $(TORCH)/.torch ## Run the tests of the torch backends (installs torch: 6 GB)
 	$(TORCH)/bin/pytest services/inference/tests_torch
 
+.PHONY: test-operator
+test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real control plane, where one can be had)
+	$(BIN)/pytest operator/tests
+
 .PHONY: check
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services/api/src services/inference/src
+	$(BIN)/mypy services/api/src services/inference/src operator/src
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
 	@$(BIN)/python .ci/secret_scan.py
@@ -75,7 +80,7 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra server -o requirements/run.txt
-	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra server requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra server requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
@@ -101,9 +106,10 @@ $(VENV)/.run: $(BIN)/python requirements/run.txt requirements/model.txt $(addsuf
 	@$(UV) pip install --quiet --no-deps --python $(BIN)/python $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt $(OPERATOR)/pyproject.toml
 	@echo "Installing the tools for tests and checks …"
 	@$(INSTALL) -r requirements/dev.txt
+	@$(UV) pip install --quiet --no-deps --python $(BIN)/python -e $(OPERATOR)
 	@touch $@
 
 # Hard links: a copy of torch beside that in uv's cache would be another 6 GB.

@@ -1,0 +1,1 @@
+"""Models of the custom resources: the source of the CRDs."""
