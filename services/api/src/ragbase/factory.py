@@ -66,7 +66,7 @@ async def open_services(
     Raises `ConfigurationError` or `DatabaseUnavailableError` when it cannot start.
     """
     async with AsyncExitStack() as stack:
-        services, database = await _open(settings, embedder, stack, authenticate=True)
+        services, database = await _open(settings, embedder, stack, serve=True)
         if settings.workers:
             worker = _worker(settings, services, database, concurrency=settings.workers)
             worker.start()
@@ -83,7 +83,7 @@ async def open_worker(
     See `open_services`.
     """
     async with AsyncExitStack() as stack:
-        services, database = await _open(settings, embedder, stack, authenticate=False)
+        services, database = await _open(settings, embedder, stack, serve=False)
         worker = _worker(settings, services, database, concurrency=settings.worker_jobs)
         worker.start()
         stack.push_async_callback(worker.stop)
@@ -91,7 +91,7 @@ async def open_worker(
 
 
 async def _open(
-    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack, *, authenticate: bool
+    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack, *, serve: bool
 ) -> tuple[Services, Database]:
     embedder, database = await _open_both(settings, stack, embedder)
     dialect = await _open_dialect(database, settings)
@@ -102,10 +102,10 @@ async def _open(
         hnsw_ef_construction=settings.hnsw_ef_construction,
     )
     await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
-    verifier = await _start_verifier(settings, database, stack) if authenticate else None
+    verifier = await _start_verifier(settings, database, stack) if serve else None
     parser = FileParser(_parse_limits(settings))
     stack.push_async_callback(parser.aclose)
-    rerankers = _open_rerankers(settings)
+    rerankers = _open_rerankers(settings) if serve else Rerankers()  # jobs rank nothing
     stack.push_async_callback(rerankers.aclose)
     services = _wire(settings, database, dialect, embedding, verifier, parser, rerankers)
     await services.health.start()

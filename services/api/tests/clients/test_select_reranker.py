@@ -162,5 +162,22 @@ async def test_embedded_a_small_model_is_on_demand_and_nothing_is_fetched_at_sta
     await client.aclose()
 
 
+async def test_embedded_the_small_model_is_used_where_the_cache_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    cached = tmp_path / f"models--{MS_MARCO.replace('/', '--')}"
+    write_reranker(cached / "snapshots" / "abc")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    client = select_rerankers(settings())["default"].client
+    assert isinstance(client, LazyReranker)
+    await client.wait()
+    assert client.ready
+    assert (await client.info()).model == MS_MARCO
+    await client.aclose()
+
+
 async def test_beside_a_server_for_embeddings_nothing_runs_in_this_process_unasked() -> None:
     assert select_rerankers(settings(**SERVER)) == {}

@@ -210,6 +210,16 @@ async def test_what_cannot_be_loaded_says_why_and_is_tried_again(fake_reranker: 
     await found.aclose()
 
 
+async def test_a_load_that_breaks_is_no_load_under_way(fake_reranker: Fake) -> None:
+    async def load() -> Reranker:
+        raise OSError("secret path")
+
+    _, client = on_demand(load)
+    with pytest.raises(RerankerUnavailableError, match="could not be loaded") as caught:
+        await client.score("q", ["text"])
+    assert "secret" not in str(caught.value)
+
+
 async def test_a_load_under_way_ends_with_its_owner() -> None:
     async def load() -> Reranker:
         await asyncio.sleep(60)

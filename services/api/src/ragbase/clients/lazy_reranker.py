@@ -77,11 +77,16 @@ class LazyReranker:
             self.loaded()
             _log.info("reranker_ready", model=self.model)
         except ConfigurationError as error:
-            self._failure = error.message
-            self._not_before = monotonic() + self._again_s
-            _log.warning("reranker_not_ready", model=self.model, reason=error.message)
+            self._failed(error.message)
+        except Exception as error:  # noqa: BLE001 - told in the log and to callers, tried again
+            self._failed(f"{self.model} could not be loaded; see the server's log.", error)
         finally:
             self._loading = None
+
+    def _failed(self, reason: str, bug: Exception | None = None) -> None:
+        self._failure = reason
+        self._not_before = monotonic() + self._again_s
+        _log.warning("reranker_not_ready", model=self.model, reason=reason, exc_info=bug)
 
     async def wait(self) -> None:
         """Return when what is under way has ended, well or not."""

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as HubTokenizer
 
 from ragbase.clients.slices import slices
 
-__all__ = ["LocalTokenizer", "token_limit", "tokenizer_folder"]
+__all__ = ["LocalTokenizer", "cached_snapshots", "token_limit", "tokenizer_folder"]
 
 UNLIMITED = 1_000_000
 """Configs write absurd numbers (1e30) where they mean "no limit"."""
@@ -49,7 +49,7 @@ class LocalTokenizer:
 
 def tokenizer_folder(model: str) -> Path | None:
     """Folder with the ``tokenizer.json`` of ``model``: itself a folder, or in the hub's cache."""
-    for folder in (Path(model), *_cached(model)):
+    for folder in (Path(model), *cached_snapshots(model)):
         if (folder / "tokenizer.json").is_file():
             return folder
     return None
@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, object]:
     return content if isinstance(content, dict) else {}
 
 
-def _cached(model: str) -> list[Path]:
+def cached_snapshots(model: str) -> list[Path]:
     """Snapshots of ``model`` in the hub's cache, the one of ``main`` first.
 
     Layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache

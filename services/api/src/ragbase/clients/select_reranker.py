@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragbase.clients.lazy_reranker import LazyReranker
+from ragbase.clients.local_tokens import cached_snapshots
 from ragbase.clients.reranker import Reranker
 from ragbase.clients.server_role import ServerRole
 from ragbase.clients.tei_reranker import TeiReranker
@@ -94,6 +95,8 @@ def _in_process(model: str, settings: Settings) -> LazyReranker:
 
 
 async def _is_at_hand() -> bool:
+    if not cached_snapshots(MS_MARCO):
+        return False  # a look at a folder; to look closer costs a start two seconds of imports
     from ragbase.clients.inprocess_reranker import reranker_is_at_hand
 
     return await reranker_is_at_hand(MS_MARCO)

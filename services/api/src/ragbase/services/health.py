@@ -38,6 +38,12 @@ class _State:
     soon: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to be probed without waiting for the next turn."""
 
+    def well(self, *, in_use: bool) -> None:
+        self.up, self.in_use, self.reason, self.http_status = True, in_use, "", None
+
+    def down(self, reason: str, http_status: int | None = None) -> None:
+        self.up, self.in_use, self.reason, self.http_status = False, True, reason, http_status
+
 
 class HealthService:
     """Knows which dependencies answer; asks them in the background, never on a probe's path.
@@ -96,17 +102,18 @@ class HealthService:
         was = state.up
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT_S):
-                state.in_use = await self._probes[name]() is not False
-            state.up, state.reason, state.http_status = True, "", None
+                in_use = await self._probes[name]() is not False
+            state.well(in_use=in_use)
         except RagBaseError as error:
-            state.up, state.reason = False, error.message
-            state.http_status = getattr(error, "http_status", None)
+            state.down(error.message, getattr(error, "http_status", None))
         except TimeoutError:
-            state.up, state.reason = False, f"no answer in {_PROBE_TIMEOUT_S:g} s"
-            state.http_status = None
+            state.down(f"no answer in {_PROBE_TIMEOUT_S:g} s")
+        except Exception as error:  # noqa: BLE001 - a probe that ended would never heal anything
+            state.down("see the server's log")
+            self._log.error("probe_broke", dependency=name, exc_info=error)
         if not state.in_use:
             return
-        set_dependency(name, up=state.up)
+        set_dependency(name, up=bool(state.up))
         if was is not None and was != state.up:
             self._log.warning("dependency_changed", dependency=name, up=state.up)
 
