@@ -1,0 +1,61 @@
+"""A build of the control plane from Go modules: some minutes, once for each version."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from e2e.cluster.version import KUBERNETES, MODULE
+
+__all__ = ["COMMANDS", "build"]
+
+COMMANDS = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+}
+"""Programs and the packages they are built from."""
+
+
+def build(folder: Path) -> None:
+    """Build what ``folder`` lacks.
+
+    Raises:
+        RuntimeError: there is no Go, or the build failed; the message holds its last words.
+    """
+    go = shutil.which("go")
+    if go is None:
+        raise RuntimeError("no Go compiler on PATH")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, package in COMMANDS.items():
+        if not (folder / name).exists():
+            print(f"Building {name} {KUBERNETES} …", file=sys.stderr)
+            build_one(go, package, folder / name)
+
+
+def build_one(go: str, package: str, target: Path) -> None:
+    """Build one program; ``target`` appears only when it is whole."""
+    unfinished = target.with_name(f".{target.name}-{os.getpid()}")
+    done = subprocess.run(
+        [go, "build", "-trimpath", "-ldflags", flags(), "-o", str(unfinished), package],
+        cwd=MODULE,
+        env={**os.environ, "CGO_ENABLED": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"go build {package}: {done.stdout.strip()[-500:]}")
+    unfinished.replace(target)
+
+
+def flags() -> str:
+    """Without symbols, and with the version that the API server tells."""
+    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    stamps = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    return "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in stamps.items())
