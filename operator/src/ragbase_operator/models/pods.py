@@ -8,7 +8,16 @@ from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
 
-__all__ = ["Image", "PodOverrides", "Quantity", "Resources", "SecretKey", "SecretRef", "Storage"]
+__all__ = [
+    "Image",
+    "ObjectName",
+    "PodOverrides",
+    "Quantity",
+    "Resources",
+    "SecretKey",
+    "SecretRef",
+    "Storage",
+]
 
 Quantity = Annotated[
     str,
@@ -19,6 +28,15 @@ Quantity = Annotated[
     ),
 ]
 """A Kubernetes quantity: ``500m``, ``2Gi``."""
+ObjectName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=253,
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+    ),
+]
+"""Name of a Kubernetes object, as RFC 1123 has a subdomain."""
 Name = Annotated[str, Field(min_length=1, max_length=253)]
 
 

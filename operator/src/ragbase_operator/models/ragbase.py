@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
+from ragbase_operator.models.conditions import Condition, Conditions
 from ragbase_operator.models.database import Database
 from ragbase_operator.models.graph import Graph, Llm
 from ragbase_operator.models.model_servers import Embeddings, Reranker
@@ -97,20 +98,6 @@ class RagBaseSpec(Part):
     )
 
 
-class Condition(Part):
-    """As metav1.Condition."""
-
-    type: Annotated[str, Field(max_length=316)]
-    status: Literal["True", "False", "Unknown"]
-    observed_generation: int | None = Field(default=None, ge=0)
-    last_transition_time: str
-    reason: Annotated[
-        str,
-        Field(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
-    ]
-    message: Annotated[str, Field(max_length=32_768)] = ""
-
-
 class Endpoints(Part):
     """Where the stack is reached inside the cluster."""
 
@@ -131,7 +118,7 @@ class RagBaseStatus(Part):
     """What the operator saw last."""
 
     observed_generation: int | None = None
-    conditions: list[Condition] = Field(default_factory=list)
+    conditions: Conditions = Field(default_factory=list)
     endpoints: Endpoints | None = None
     images: dict[str, str] = Field(default_factory=dict)
     index: Index | None = None
