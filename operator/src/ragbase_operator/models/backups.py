@@ -8,8 +8,8 @@ from pydantic import Field
 
 from ragbase_operator.models.base import Rule
 from ragbase_operator.models.conditions import Timestamp
-from ragbase_operator.models.pods import ObjectName
-from ragbase_operator.models.tasks import SET_ONCE, Folder, TaskSpec, TaskStatus
+from ragbase_operator.models.tasks import SET_ONCE, TaskSpec, TaskStatus
+from ragbase_operator.models.texts import Folder, ObjectName
 
 __all__ = [
     "RagBaseBackupSpec",

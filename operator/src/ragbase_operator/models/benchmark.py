@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
-from ragbase_operator.models.pods import ObjectName
-from ragbase_operator.models.tasks import SET_ONCE, Folder, TaskSpec, TaskStatus
+from ragbase_operator.models.tasks import SET_ONCE, TaskSpec, TaskStatus
+from ragbase_operator.models.texts import SET, Folder, ObjectName, by_key
 
 __all__ = [
     "Dataset",
@@ -21,7 +21,6 @@ __all__ = [
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 _ALL_MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
-_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 Milliseconds = Annotated[float, Field(ge=0)]
 
 
@@ -55,14 +54,14 @@ class RagBaseBenchmarkSpec(TaskSpec):
         min_length=1,
         max_length=3,
         description="Modes whose latency is measured; quality is always that of all modes.",
-        json_schema_extra=_SET,
+        json_schema_extra=SET,
     )
     concurrency: list[Annotated[int, Field(ge=1, le=256)]] = Field(
         default_factory=lambda: [1, 8],
         min_length=1,
         max_length=8,
         description="Callers at once, one run each.",
-        json_schema_extra=_SET,
+        json_schema_extra=SET,
     )
     requests: int = Field(
         default=300, ge=1, le=1_000_000, description="Timed calls a mode and concurrency."
@@ -128,18 +127,12 @@ class RagBaseBenchmarkStatus(TaskStatus):
         default_factory=list,
         max_length=64,
         description="A row for each mode and concurrency.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["mode", "concurrency"],
-        },
+        json_schema_extra=by_key("mode", "concurrency"),
     )
     quality: list[Quality] = Field(
         default_factory=list,
         max_length=16,
         description="A row for each mode.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["mode"],
-        },
+        json_schema_extra=by_key("mode"),
     )
     errors: int | None = Field(default=None, ge=0, description="Calls that failed, in all.")

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ragbase_operator.models.base import Part
+from ragbase_operator.models.texts import by_key
 
 __all__ = ["Condition", "Conditions", "Timestamp"]
 
 Timestamp = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
 """A moment as RFC 3339 has it: ``2026-11-30T08:00:00Z``."""
 
-_BY_TYPE: dict[str, Any] = {
-    "x-kubernetes-list-type": "map",
-    "x-kubernetes-list-map-keys": ["type"],
-}
-
 
 class Condition(Part):
     """One observation, as metav1.Condition."""
 
-    type: Annotated[str, Field(min_length=1, max_length=316)] = Field(
-        description="What was looked at, such as Ready."
+    type: str = Field(
+        min_length=1, max_length=316, description="What was looked at, such as Ready."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
     observed_generation: int | None = Field(
@@ -41,5 +37,5 @@ class Condition(Part):
     )
 
 
-Conditions = Annotated[list[Condition], Field(max_length=32, json_schema_extra=_BY_TYPE)]
+Conditions = Annotated[list[Condition], Field(max_length=32, json_schema_extra=by_key("type"))]
 """At most one condition of a type."""

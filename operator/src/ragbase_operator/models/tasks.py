@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
 from ragbase_operator.models.conditions import Conditions, Timestamp
-from ragbase_operator.models.pods import ObjectName, PodOverrides, Resources
+from ragbase_operator.models.pods import PodOverrides, Resources
+from ragbase_operator.models.texts import ObjectName
 
-__all__ = ["SET_ONCE", "Folder", "TaskSpec", "TaskStatus"]
+__all__ = ["SET_ONCE", "TaskSpec", "TaskStatus"]
 
 SET_ONCE = Rule("self == oldSelf", "what a Job does is set once: make a new object")
 """A Job's template cannot be changed, so neither can the object that it is made of."""
-
-Folder = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=512,
-        pattern="^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$",
-    ),
-]
-"""A path below a volume's root: relative, and never out of it."""
 
 
 class TaskSpec(Part):
