@@ -52,6 +52,7 @@ check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files
 	$(BIN)/mypy services/api/src services/inference/src operator/src
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
+	@$(BIN)/python -m ragbase_operator.crd --check
 	@$(BIN)/python .ci/secret_scan.py
 
 .PHONY: audit
@@ -62,6 +63,10 @@ audit: $(VENV)/.dev ## Ask advisory services about every locked package
 docs: $(VENV)/.run ## Write the generated pages again
 	$(BIN)/ragbase-inference flags > docs/inference-flags.md
 	$(BIN)/ragbase reference --write
+
+.PHONY: crds
+crds: $(VENV)/.dev ## Write the CRDs and their reference page again, out of the operator's models
+	$(BIN)/python -m ragbase_operator.crd
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## Format the code and mend what can be mended

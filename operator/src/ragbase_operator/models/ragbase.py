@@ -157,14 +157,14 @@ class RagBaseSpec(Part):
     )
     rules = (
         Rule(
-            "self.rerankers.all(r, !has(r.shareWith) || "
+            "!has(self.rerankers) || self.rerankers.all(r, !has(r.shareWith) || "
             "self.rerankers.exists(o, o.name == r.shareWith && !has(o.shareWith) "
             "&& o.engine == 'ragbase' && o.device == r.device && !has(o.external)))",
             "shareWith must name a reranker of engine ragbase and the same device that has a pod "
             "of its own",
         ),
         Rule(
-            "self.rerankers.all(r, !has(r.fallback) || "
+            "!has(self.rerankers) || self.rerankers.all(r, !has(r.fallback) || "
             "(r.fallback != r.name && self.rerankers.exists(o, o.name == r.fallback)))",
             "fallback must name another reranker of this list",
         ),

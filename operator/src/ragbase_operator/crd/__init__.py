@@ -1,0 +1,1 @@
+"""From the models to CustomResourceDefinitions and their reference page: pure functions."""
