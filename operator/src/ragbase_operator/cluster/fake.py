@@ -1,0 +1,155 @@
+"""The port to a cluster that is not there: for tests of what asks it, never of what it does.
+
+Keeps what the operator relies on: fields that an apply gives up, generations, resource versions
+that change only with the object, the status subresource, owner references, finalizers, refusals.
+Knows no defaults, no admission and no controllers. Tests hold it to a real API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+
+from ragbase_operator.cluster import fake_rules as rules
+from ragbase_operator.cluster.fake_merge import merge, still_held
+from ragbase_operator.cluster.fake_store import Store
+from ragbase_operator.cluster.port import ClusterError, KindAbsentError, RefusedError
+from ragbase_operator.models.manifest import Manifest, Ref, ref_of
+
+__all__ = ["FakeCluster"]
+
+OUR_GROUP = "ragbase.dev"
+
+
+class FakeCluster:
+    """Implements `Cluster`, with what a test does to a cluster besides.
+
+    Kinds of other operators are absent until `install`.
+    """
+
+    def __init__(self) -> None:
+        self.writes: list[Ref] = []
+        """Of every apply and delete that changed something."""
+        self.outage = False
+        """While True, every call fails as if the API server could not be reached."""
+        self._store = Store()
+        self._held: dict[tuple[Ref, str | None], Manifest] = {}
+        self._installed: set[tuple[str, str]] = set()
+        self._refusals: list[tuple[Callable[[Manifest], bool], str, str]] = []
+        self._terminating: set[str] = set()
+
+    async def apply(self, manifest: Manifest, *, subresource: str | None = None) -> Manifest:
+        """See `Cluster.apply`."""
+        ref = ref_of(manifest)
+        self._check(ref.api_version, ref.kind)
+        old = self._store.get(ref)
+        wished = self._wished(manifest, subresource)
+        new = merge(old or {}, self._held_now(ref, subresource, old), wished)
+        self._refuse(ref, old, new, subresource)
+        self._held[ref, subresource] = deepcopy(wished)
+        if self._store.put(new):
+            self.writes.append(ref)
+        return self._store.get(ref) or new
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Sequence[Manifest]:
+        """See `Cluster.list`."""
+        self._check(api_version, kind)
+        wanted = (labels or {}).items()
+        return [
+            each
+            for each in self._store.all()
+            if (each["apiVersion"], each["kind"]) == (api_version, kind)
+            and namespace in (None, "", each["metadata"].get("namespace", ""))
+            and wanted <= each["metadata"].get("labels", {}).items()
+        ]
+
+    async def delete(self, ref: Ref, *, uid: str | None = None) -> bool:
+        """See `Cluster.delete`."""
+        self._check(ref.api_version, ref.kind)
+        found = self._store.get(ref)
+        if found is None or uid not in (None, found["metadata"]["uid"]):
+            return False
+        self._store.delete(ref)
+        self.writes.append(ref)
+        return True
+
+    def get(self, ref: Ref) -> Manifest | None:
+        """An object, for a test to look at."""
+        return self._store.get(ref)
+
+    def edit(self, ref: Ref, change: Callable[[Manifest], object]) -> None:
+        """Another writer updates an object in place; fields it changes are no longer ours."""
+        found = self._store.get(ref)
+        if found is None:
+            raise KeyError(ref)
+        change(found)
+        self._store.put(found)
+
+    def install(self, api_version: str, kind: str) -> None:
+        """The CRD of another operator's kind comes."""
+        self._installed.add((api_version, kind))
+
+    def refuse(
+        self, reason: str, message: str, when: Callable[[Manifest], bool] = lambda _: True
+    ) -> None:
+        """From now on, applies of objects for which ``when`` holds are refused."""
+        self._refusals.append((when, reason, message))
+
+    def accept(self) -> None:
+        """The end of all `refuse`."""
+        self._refusals.clear()
+
+    def terminate(self, namespace: str) -> None:
+        """Delete a namespace: its objects go, new ones are refused."""
+        self._terminating.add(namespace)
+        for each in self._store.all():
+            if each["metadata"].get("namespace") == namespace and self._store.get(ref_of(each)):
+                self._store.delete(ref_of(each))
+
+    def _check(self, api_version: str, kind: str) -> None:
+        if self.outage:
+            raise ClusterError("the API server cannot be reached")
+        ours = api_version.startswith(f"{OUR_GROUP}/")
+        known = ours or rules.is_built_in(api_version) or (api_version, kind) in self._installed
+        if not known:
+            raise KindAbsentError(f"the cluster does not know {kind} of {api_version}")
+
+    def _wished(self, manifest: Manifest, subresource: str | None) -> Manifest:
+        """What the server looks at: a status by its subresource only, and nothing else there."""
+        if subresource is not None:
+            named = {
+                key: manifest["metadata"][key]
+                for key in ("name", "namespace")
+                if key in manifest["metadata"]
+            }
+            identity = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"]}
+            return {**identity, "metadata": named, subresource: manifest.get(subresource, {})}
+        if rules.has_status(manifest["kind"]):
+            return {key: value for key, value in manifest.items() if key != "status"}
+        return manifest
+
+    def _held_now(self, ref: Ref, subresource: str | None, old: Manifest | None) -> Manifest:
+        """What we applied last, less what others have changed or the object has lost since."""
+        held = self._held.get((ref, subresource), {})
+        kept: Manifest = still_held(held, old) if old else {}
+        return kept
+
+    def _refuse(
+        self, ref: Ref, old: Manifest | None, new: Manifest, subresource: str | None
+    ) -> None:
+        """Raise what the server would answer to an object that it does not take."""
+        if subresource is not None and old is None:
+            raise RefusedError(ref, "NotFound", f"{ref} not found")
+        if old is None and ref.namespace in self._terminating:
+            raise RefusedError(ref, "NamespaceTerminating", f"{ref.namespace} is being terminated")
+        for when, reason, message in self._refusals:
+            if when(new):
+                raise RefusedError(ref, reason, message)
+        if found := list(rules.complaints(old, new)):
+            raise RefusedError(ref, "Invalid", "; ".join(found))
