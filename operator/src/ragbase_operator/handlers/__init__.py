@@ -1,0 +1,1 @@
+"""Adapters to Kopf: they wake a reconcile, and decide nothing."""

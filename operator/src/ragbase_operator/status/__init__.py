@@ -1,0 +1,1 @@
+"""What the operator tells of a resource: conditions, events, and the one writer of status."""
