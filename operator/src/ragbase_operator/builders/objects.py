@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ragbase_operator.builders.kinds import DATA_KINDS
 from ragbase_operator.builders.labels import labels_of, owner_reference
@@ -40,7 +40,8 @@ def child_object(
         metadata["annotations"] = dict(annotations)
     if _goes_with(ragbase, kind[1]):
         metadata["ownerReferences"] = [owner_reference(ragbase)]
-    return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, **content}
+    frame = {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata}
+    return cast(Manifest, _unshared({**frame, **content}))
 
 
 def secret_object(
@@ -49,6 +50,15 @@ def secret_object(
     """A Secret; its type never changes, for the API server refuses that."""
     data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
     return child_object(ragbase, ("v1", "Secret"), name, component, {"type": kind, "data": data})
+
+
+def _unshared(value: Any) -> Any:
+    """A copy that shares no part with the spec, with constants, or with itself."""
+    if isinstance(value, Mapping):
+        return {key: _unshared(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_unshared(part) for part in value]
+    return value
 
 
 def _goes_with(ragbase: RagBase, kind: str) -> bool:
