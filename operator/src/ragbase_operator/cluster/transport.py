@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -23,16 +23,20 @@ from ragbase_operator.cluster.retry import (
     retry_after,
 )
 
-__all__ = ["Response", "Transport"]
+__all__ = ["Limits", "Response", "Transport"]
 
-TIMEOUT_S = 60.0
-"""For a call with all its tries: a connection that was cut silently is noticed by then."""
 
-CONNECT_TIMEOUT_S = 10.0
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that are waited."""
 
-READ_TIMEOUT_S = 35.0
-"""Longest silence in a response: above the 30 s that an admission webhook may take, and short
-enough that a dead connection leaves time for a fresh one."""
+    total: float = 60.0
+    """For a call with all its tries: a connection that was cut silently is noticed by then."""
+    connect: float = 10.0
+    read: float = 35.0
+    """Longest silence in a response: above the 30 s that an admission webhook may take, and
+    short enough that a dead connection leaves time for a fresh one."""
+
 
 ATTEMPTS = 5
 
@@ -55,11 +59,23 @@ class Response:
         return self.status < HTTPStatus.BAD_REQUEST
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A try that may go better later, after ``retry_after`` seconds or more."""
+
+    message: str
+    retry_after: float = 0.0
+
+
 class Transport:
     """Requests over kept connections. Retries are safe because the port's requests are
     idempotent: apply, list, and delete."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._timeout = aiohttp.ClientTimeout(
+            sock_connect=self._limits.connect, sock_read=self._limits.read
+        )
         self._client = ApiClient(configuration)
         self._client.user_agent = f"ragbase-operator/{__version__}"
         self._warnings: set[str] = set()
@@ -84,39 +100,39 @@ class Transport:
         url = f"{path}?{urlencode(query)}" if query else path
         waits = delays(ATTEMPTS)
         try:
-            async with asyncio.timeout(TIMEOUT_S):
-                while True:
-                    failure, wait = "", 0.0
-                    try:
-                        response, wait = await self._once(method, url, body, content_type)
-                        if not may_pass(response.status):
-                            return response
-                        failure = f"{response.status} {response.body.get('message', '')}"
-                    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                        failure = str(error) or type(error).__name__
-                    await pause(waits, wait, f"{method} {path}: {failure}")
+            async with asyncio.timeout(self._limits.total):
+                while isinstance(
+                    answer := await self._once(method, url, body, content_type), Failure
+                ):
+                    await pause(waits, answer)
+                return answer
         except TimeoutError as error:
-            raise ClusterError(f"{method} {path}: no answer in {TIMEOUT_S:.0f} s") from error
+            waited = f"no answer in {self._limits.total:.0f} s"
+            raise ClusterError(f"{method} {path}: {waited}") from error
 
     async def _once(
         self, method: str, url: str, body: dict[str, Any] | None, content_type: str
-    ) -> tuple[Response, float]:
-        """One try; the response, and the seconds that it asks to wait before another."""
-        raw: aiohttp.ClientResponse = await self._client.call_api(
-            url,
-            method,
-            header_params={"Accept": "application/json", "Content-Type": content_type},
-            body=body,
-            auth_settings=["BearerToken"],
-            _preload_content=False,
-            _request_timeout=aiohttp.ClientTimeout(
-                total=TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S
-            ),
-        )
-        async with raw:
-            content = await raw.read()
+    ) -> Response | Failure:
+        """One try."""
+        try:
+            raw: aiohttp.ClientResponse = await self._client.call_api(
+                url,
+                method,
+                header_params={"Accept": "application/json", "Content-Type": content_type},
+                body=body,
+                auth_settings=["BearerToken"],
+                _preload_content=False,
+                _request_timeout=self._timeout,
+            )
+            async with raw:
+                content = as_object(await raw.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Failure(f"{method} {url}: {str(error) or type(error).__name__}")
         self._tell(raw.headers.getall("Warning", []))
-        return Response(raw.status, as_object(content)), retry_after(raw.headers.get("Retry-After"))
+        if may_pass(raw.status):
+            message = f"{method} {url}: {raw.status} {content.get('message', '')}"
+            return Failure(message, retry_after(raw.headers.get("Retry-After")))
+        return Response(raw.status, content)
 
     def _tell(self, warnings: Sequence[str]) -> None:
         """Log the texts of ``Warning`` headers, each once: deprecations, unknown fields."""
@@ -126,17 +142,18 @@ class Transport:
                 log.warning("api_server_warning", warning=warning_text(warning))
 
 
-async def pause(waits: Any, asked: float, failure: str) -> None:
+async def pause(waits: Iterator[float], failure: Failure) -> None:
     """Wait before the next try.
 
     Raises:
-        ClusterError: with ``failure``, if there is no other try.
+        ClusterError: there is no other try.
     """
     wait = next(waits, None)
-    if wait is None or asked > LONGEST_RETRY_AFTER_S:
-        raise ClusterError(failure)
-    log.info("api_server_retry", failure=failure, seconds=round(max(wait, asked), 2))
-    await asyncio.sleep(max(wait, asked))
+    if wait is None or failure.retry_after > LONGEST_RETRY_AFTER_S:
+        raise ClusterError(failure.message)
+    seconds = max(wait, failure.retry_after)
+    log.info("api_server_retry", failure=failure.message, seconds=round(seconds, 2))
+    await asyncio.sleep(seconds)
 
 
 def as_object(content: bytes) -> dict[str, Any]:
