@@ -6,8 +6,11 @@ from Go modules. What was downloaded or built goes to the cache.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,19 +41,39 @@ def find_binaries() -> Binaries:
         UnavailableError: none of the ways led to them.
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
-    found = (in_folder(Path(assets)) if assets else None) or in_folder(CACHE)
-    if found:
-        return found
+    given = in_folder(Path(assets)) if assets else None
+    if given:
+        return given
+    with locked(CACHE):
+        return whole(CACHE) or fill(CACHE)
+
+
+def fill(folder: Path) -> Binaries:
+    """Download or build what a folder lacks."""
     reasons = []
     for way in (download, build):
         try:
-            way(CACHE)
+            way(folder)
         except (OSError, RuntimeError) as error:
             reasons.append(f"{way.__name__}: {error}")
-        found = in_folder(CACHE)
-        if found and found.controller_manager:
+        if found := whole(folder):
             return found
     raise UnavailableError("no Kubernetes control plane; " + "; ".join(reasons))
+
+
+def whole(folder: Path) -> Binaries | None:
+    """The programs in a folder, if none is missing."""
+    found = in_folder(folder)
+    return found if found and found.controller_manager else None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One run at a time; the others wait for what it fetches or builds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def in_folder(folder: Path) -> Binaries | None:
