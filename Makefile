@@ -49,7 +49,7 @@ test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real con
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services/api/src services/inference/src operator/src
+	$(BIN)/mypy services/api/src services/inference/src operator/src e2e
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
 	@$(BIN)/python -m ragbase_operator.crd --check
