@@ -5,7 +5,7 @@ and opened by the product's own `open_model` on the device that torch reports (C
 of its kinds). No weights are fetched.
 
 1. **Equality.** Each model in bfloat16 and float16 against itself in float32, which TF32 is kept
-   from: least cosine of vectors, largest difference of scores, least correlation of their order.
+   from: least cosine of vectors, correlation and largest difference of scores.
 2. **Out of memory.** The process may use so much memory as eight texts of 512 tokens need, twice
    over; 64 of them are embedded by the server's `Batcher`. All must come out as before, in halves.
    Where memory cannot be capped (a CPU), the want of it is made up.
@@ -39,20 +39,19 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from services.inference.tests_torch.models import word_piece
 
 from bench.gpu_models import write_models
 from ragbase_inference.backends.open import open_model
 from ragbase_inference.backends.torch_device import choose_device
 from ragbase_inference.batcher import Batcher
 from ragbase_inference.errors import ModelUnavailableError
+from services.inference.tests_torch.models import word_piece
 
 QUERY = "which engine answers the signal of the river bank"
 COSINE = 0.999
-SCORE = 0.03
-"""Largest difference of a score in 0…1; half precision has three digits, over dozens of layers."""
-ORDER = 0.98
-"""Least Spearman correlation of half-precision scores with exact ones."""
+CORRELATION = {"bfloat16": 0.99, "float16": 0.999}
+"""Least correlation of scores with exact ones. On a CPU, at these depths and 256 wide: 0.998 to 0.9996
+and 1.0000; a fault of an attention mask or a position is far below."""
 ROOM_FOR_ALL_LAYERS = 40 * 2**30
 """Device memory below which Qwen's model gets 8 of its 36 layers: in float32 it takes 16 GB."""
 
@@ -119,7 +118,11 @@ def pairs(count: int, words: int) -> list[tuple[str, str | None]]:
 class Bench:
     """The models' folders, and what they gave alone in float32."""
 
-    def __init__(self, folders: dict[str, Path], device: torch.device, check: Check) -> None:
+    def __init__(
+        self, folders: dict[str, Path], device: torch.device, check: Check, *, tiny: bool = False
+    ) -> None:
+        """``tiny``: texts of a tenth of their words."""
+        self.scale = 0.1 if tiny else 1.0
         self.folders = folders
         self.device = device
         self.check = check
@@ -138,7 +141,7 @@ class Bench:
 
     def answers(self, name: str, model: Any) -> NDArray[np.float32]:
         """Vectors (rows, width) of 24 texts, or scores (rows, 1) of 24 pairs, of mixed lengths."""
-        lengths = (3, 40, 200)
+        lengths = [self.words(count) for count in (30, 60, 120)]
         if name == "bge-m3":
             given = [text for words in lengths for text in texts(8, words)]
             return np.asarray(model.embed(model.encode(given, cut="right")))
@@ -146,6 +149,10 @@ class Bench:
         logits = model.logits(model.encode_pairs(asked, cut="right"))
         scores: NDArray[np.float32] = 1 / (1 + np.exp(-logits))
         return scores
+
+    def words(self, count: int) -> int:
+        """So many words, or fewer for tiny models."""
+        return max(3, int(count * self.scale))
 
     def equality(self, name: str) -> None:
         """Half precision against float32."""
@@ -164,14 +171,15 @@ class Bench:
             return
         self.check.add(step, name, f"{dtype}: spread of the exact scores", float(exact.std()))
         worst = float(np.abs(found - exact).max())
-        order = float(np.corrcoef(ranks(found[:, 0]), ranks(exact[:, 0]))[0, 1])
-        self.check.add(step, name, f"{dtype}: largest difference of a score", worst, worst <= SCORE)
-        self.check.add(step, name, f"{dtype}: correlation of the order", order, order >= ORDER)
+        self.check.add(step, name, f"{dtype}: largest difference of a score", worst)
+        alike = float(np.corrcoef(found[:, 0], exact[:, 0])[0, 1])
+        what = f"{dtype}: correlation of scores"
+        self.check.add(step, name, what, alike, alike >= CORRELATION[dtype])
 
     def out_of_memory(self) -> None:
         """64 texts where memory suffices for about sixteen."""
         with self.opened("bge-m3", "bfloat16") as model:
-            encoded = model.encode(texts(64, 510), cut="right")
+            encoded = model.encode(texts(64, self.words(510)), cut="right")
             expected = np.vstack([model.embed(encoded[n : n + 8]) for n in range(0, 64, 8)])
             splits: list[int] = []
             with little_memory(model, encoded[:8], self.device):
@@ -185,7 +193,7 @@ class Bench:
         """A query against 32 texts of some 400 tokens: Qwen's words here have several each."""
         for name, words in (("bge-reranker", 400), ("qwen3-reranker", 50)):
             with self.opened(name, None) as model:
-                encoded = model.encode_pairs(pairs(32, words), cut="right")
+                encoded = model.encode_pairs(pairs(32, self.words(words)), cut="right")
                 model.logits(encoded)
                 taken = [seconds(lambda: model.logits(encoded)) for _ in range(rounds)]  # noqa: B023 - called at once
                 tokens = sum(len(one) for one in encoded)
@@ -222,12 +230,6 @@ def cosines(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.
     """Of rows with rows."""
     norms = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     found: NDArray[np.float32] = (one * other).sum(axis=1) / norms
-    return found
-
-
-def ranks(values: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Place of each value in their order."""
-    found: NDArray[np.int64] = np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return found
 
 
@@ -315,8 +317,7 @@ def layers_for(device: torch.device) -> int | None:
 def run(args: argparse.Namespace, device: torch.device) -> Check:
     """All steps, the dearest last but one."""
     check = Check(args.seconds)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
     with tempfile.TemporaryDirectory(prefix="ragbase-gpu-") as root:
         folders: dict[str, Path] = {}
         layers = layers_for(device)
@@ -329,7 +330,7 @@ def run(args: argparse.Namespace, device: torch.device) -> Check:
         )
         if layers is not None:
             check.add("write", "qwen3-reranker", "layers, of 36: too little memory for all", layers)
-        bench = Bench(folders, device, check)
+        bench = Bench(folders, device, check, tiny=args.tiny)
         for name in folders:
             check.step("equality", 60, lambda name=name: bench.equality(name))  # type: ignore[misc]
         check.step("memory", 30, bench.out_of_memory)
@@ -349,22 +350,24 @@ def table(facts: dict[str, Any], check: Check) -> str:
     return "\n".join([*start, *lines])
 
 
-def parse() -> argparse.Namespace:
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Flags of the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--tiny", action="store_true", help="models of a megabyte")
     parser.add_argument("--device", help="as torch names it; left out: what torch reports")
     parser.add_argument("--out", type=Path, help="folder for gpu-check.json and .md")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
-def main() -> None:
-    """Check, print, write."""
-    args = parse()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Check, print, write; ends by `SystemExit`."""
+    args = parse(argv)
     try:
         device = choose_device(args.device)
     except ModelUnavailableError as error:
-        raise SystemExit(f"not run: {error}") from error
+        print(f"not run: {error}")
+        raise SystemExit(2) from error
     if device.type == "cpu" and args.device is None:
         print(f"not run: torch {torch.__version__} reports no GPU on this machine")
         raise SystemExit(2)

@@ -146,3 +146,17 @@ def test_an_instruction_that_fills_the_model_is_refused(
 ) -> None:
     with pytest.raises(ModelUnavailableError, match="instruction"):
         opened(models(make_qwen), instruction=LONG)
+
+
+def test_a_folder_that_sentence_transformers_wrote_is_the_same_reranker(
+    tmp_path: Path, models: Callable[..., Path], opened: Open
+) -> None:
+    """Its cross-encoders describe their modules, as embedding models do."""
+    from sentence_transformers import CrossEncoder
+
+    folder = models(make_qwen)
+    CrossEncoder(str(folder), device="cpu", local_files_only=True).save_pretrained(str(tmp_path))
+    assert (tmp_path / "modules.json").is_file()
+    model, other = opened(tmp_path, backend="auto"), opened(folder)
+    encoded = other.encode_pairs([(QUERY, text) for text in TEXTS], cut="right")
+    np.testing.assert_allclose(model.logits(encoded), other.logits(encoded), atol=1e-4)

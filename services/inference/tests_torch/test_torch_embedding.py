@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,9 +157,11 @@ def test_a_closed_model_holds_nothing_and_says_so(
     model = opened(models(make_embedding))
     encoded = model.encode(["a"], cut="right")
     assert model.memory_bytes() > 30_000 * 32 * 4
+    weight = weakref.ref(next(model._module.parameters()))
     model.close()
     model.close()
     assert model.memory_bytes() == 0
+    assert weight() is None
     with pytest.raises(ClosedError):
         model.embed(encoded)
 

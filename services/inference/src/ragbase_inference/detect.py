@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,14 @@ from ragbase_inference.config import read_object
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.kinds import Kind
 
-__all__ = ["GLINER_CONFIG", "is_causal_reranker", "kind_of", "label_names", "model_kind"]
+__all__ = [
+    "GLINER_CONFIG",
+    "is_causal_reranker",
+    "is_pooled",
+    "kind_of",
+    "label_names",
+    "model_kind",
+]
 
 GLINER_CONFIG = "gliner_config.json"
 _TOKEN_LEVEL = ("ForTokenClassification", "ForQuestionAnswering")
@@ -21,14 +28,23 @@ def model_kind(folder: Path) -> Kind:
     if (folder / GLINER_CONFIG).is_file():
         return "ner"
     config = read_object(folder / "config.json", required=True)
-    return kind_of(config, pooled=(folder / "modules.json").is_file())
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json")}
+    return kind_of(config, pooled=is_pooled(names))
+
+
+def is_pooled(names: Collection[str]) -> bool:
+    """Whether sentence-transformers describes a pooling among the files of these ``names``.
+
+    Its cross-encoders have a ``modules.json``, too; those that answer yes or no end in LogitScore.
+    """
+    return "modules.json" in names and not any("LogitScore" in name for name in names)
 
 
 def kind_of(config: Mapping[str, Any], *, pooled: bool) -> Kind:
     """Kind told by a ``config.json``.
 
-    ``pooled`` is whether sentence-transformers' ``modules.json`` stands beside it: Qwen3-Embedding
-    and Qwen3-Reranker are both ``Qwen3ForCausalLM``, and only the former is pooled.
+    ``pooled``: see `is_pooled`. Qwen3-Embedding and Qwen3-Reranker are both ``Qwen3ForCausalLM``,
+    and only the former is pooled.
     """
     architecture = _architecture(config)
     if architecture.endswith("ForSequenceClassification"):

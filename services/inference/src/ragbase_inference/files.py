@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ragbase_inference.config import read_object
 from ragbase_inference.convert import is_convertible
-from ragbase_inference.detect import GLINER_CONFIG, is_causal_reranker, kind_of
+from ragbase_inference.detect import GLINER_CONFIG, is_causal_reranker, is_pooled, kind_of
 from ragbase_inference.errors import ModelUnavailableError
 from ragbase_inference.kinds import Backend, Kind
 
@@ -70,7 +70,7 @@ class ModelFiles:
     @property
     def pooled(self) -> bool:
         """Whether sentence-transformers' description of the pooling is there."""
-        return "modules.json" in self.names
+        return is_pooled(self.names)
 
     @property
     def has_safetensors(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Callable
@@ -49,11 +50,8 @@ class TorchModel:
         """Give the memory back; waits for a running batch."""
         with self._lock:
             self._module = None
-            self._release()
+            gc.collect()  # the libraries' models refer to themselves in circles
             empty_cache(self._device)
-
-    def _release(self) -> None:
-        """Drop further references to the module; subclasses that hold some extend it."""
 
     def _run(self, call: Callable[[Any], Result]) -> Result:
         """What ``call`` makes of the module; raises as `run_on` does, and `ClosedError`."""
