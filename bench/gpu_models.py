@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from services.inference.tests_torch.models import qwen_tokenizer, word_piece
 from transformers import (
     Qwen3Config,
     Qwen3ForCausalLM,
@@ -20,6 +19,8 @@ from transformers import (
     XLMRobertaForSequenceClassification,
     XLMRobertaModel,
 )
+
+from services.inference.tests_torch.models import qwen_tokenizer, word_piece
 
 __all__ = ["NAMES", "write_models"]
 
@@ -46,7 +47,7 @@ _QWEN = {
     "max_position_embeddings": 40_960,
     "tie_word_embeddings": True,
 }
-_SPREAD = 1.4
+_SPREAD = 1.0
 """Standard deviation of what a layer makes of a normalised input. As models are initialised for
 training (0.02 for each weight), all texts would come out nearly alike, and nothing be compared."""
 _TINY = {
