@@ -87,8 +87,8 @@ async def real(api_server: ControlPlane, namespace: str) -> AsyncIterator[RealTw
         yield RealTwin(cluster, api_server, namespace)
 
 
-@pytest_asyncio.fixture(params=["fake", "real"])
-async def twin(request: pytest.FixtureRequest) -> Twin:
+@pytest.fixture(params=["fake", "real"])
+def twin(request: pytest.FixtureRequest) -> Twin:
     """One of both: what holds of it must hold of the other."""
     if request.param == "fake":
         return FakeTwin()
