@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragbase_operator.crd.columns import columns, scale
+from ragbase_operator.crd.defaults import filled
 from ragbase_operator.crd.schema import Schema, structural
 from ragbase_operator.models.kinds import GROUP, VERSION, Kind
 from ragbase_operator.models.manifest import Manifest
@@ -68,5 +69,5 @@ def _root(kind: Kind) -> Schema:
     if "required" in spec:
         root["required"] = ["spec"]
     else:
-        spec["default"] = {}
+        spec["default"] = filled({}, spec)
     return root

@@ -78,8 +78,9 @@ def _row(path: str, schema: Schema, required: bool) -> str:
 
 
 def _default(schema: Schema) -> str:
-    if schema.get("default") in (None, {}):
-        return ""
+    fields = schema.get("properties", {}).values()
+    if schema.get("default") is None or any("default" in each for each in fields):
+        return ""  # an object whose fields have defaults of their own, or none
     return f"`{json.dumps(schema['default'], ensure_ascii=False)}`"
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-__all__ = ["Part", "Rule"]
+__all__ = ["Part", "Rule", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,18 @@ class Rule:
     rule: str
     message: str
     reason: str = "FieldValueInvalid"
+
+
+def unchanged(field: str) -> str:
+    """CEL: an optional ``field`` is as it was, there or not.
+
+    Comparing `self.?field` would be shorter, but the API server takes the cost of comparing two
+    optionals for unbounded and refuses the rule.
+    """
+    return (
+        f"has(self.{field}) == has(oldSelf.{field}) && "
+        f"(!has(self.{field}) || self.{field} == oldSelf.{field})"
+    )
 
 
 class Part(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from ragbase_operator.models.base import Part, Rule
+from ragbase_operator.models.base import Part, Rule, unchanged
 from ragbase_operator.models.texts import (
     SET,
     Annotations,
@@ -115,7 +115,7 @@ class Storage(Part):
     )
     rules = (
         Rule(
-            "self.?storageClassName == oldSelf.?storageClassName",
+            unchanged("storageClassName"),
             "the storage class of a volume is set once: back up, and restore into a new RagBase",
         ),
         Rule(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ragbase_operator.models.base import Part, Rule
+from ragbase_operator.models.base import Part, Rule, unchanged
 from ragbase_operator.models.conditions import Condition, Conditions, Timestamp
 from ragbase_operator.models.database import Database
 from ragbase_operator.models.graph import Graph, Llm
@@ -71,7 +71,7 @@ class Backup(Part):
             "a schedule needs `claimName`, the claim that holds the backups",
         ),
         Rule(
-            "!has(oldSelf.claimName) || self.?claimName == oldSelf.?claimName",
+            "!has(oldSelf.claimName) || (" + unchanged("claimName") + ")",
             "claimName is set once: for another claim make RagBaseBackups that name it",
         ),
     )
@@ -99,7 +99,7 @@ class ModelCache(Part):
             "`storageClassName` needs `size`: it is of the claim that is made",
         ),
         Rule(
-            "!has(oldSelf.existingClaim) || self.?existingClaim == oldSelf.?existingClaim",
+            "!has(oldSelf.existingClaim) || (" + unchanged("existingClaim") + ")",
             "existingClaim is set once: make a new RagBase, or move the files into this claim",
         ),
         Rule(
@@ -108,7 +108,7 @@ class ModelCache(Part):
             "a volume can only grow: keep `size`, or give a larger one",
         ),
         Rule(
-            "!has(oldSelf.size) || self.?storageClassName == oldSelf.?storageClassName",
+            "!has(oldSelf.size) || (" + unchanged("storageClassName") + ")",
             "the storage class of a volume is set once: keep it as it was",
         ),
     )
