@@ -12,14 +12,12 @@ GROUP = "tests.ragbase.invalid"
 API_VERSION = f"{GROUP}/v1"
 
 TEXT = {"type": "string"}
+PAIR = {"type": "object", "properties": {"p": TEXT, "q": TEXT}}
 SPEC = {
     "type": "object",
     "properties": {
         "size": {"type": "integer", "maximum": 100},
-        "settings": {
-            "type": "object",
-            "additionalProperties": {"type": "object", "additionalProperties": TEXT},
-        },
+        "settings": {"type": "object", "properties": {"a": PAIR, "b": PAIR}},
         "tags": {"type": "array", "items": TEXT},
         "env": {
             "type": "array",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 
 from ragbase_operator.cluster import fake_rules as rules
-from ragbase_operator.cluster.fake_merge import merge, still_held
+from ragbase_operator.cluster.fake_fields import Holders, flatten, unflatten
 from ragbase_operator.cluster.fake_store import Store
 from ragbase_operator.cluster.port import ClusterError, KindAbsentError, RefusedError
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
@@ -33,7 +33,7 @@ class FakeCluster:
         self.outage = False
         """While True, every call fails as if the API server could not be reached."""
         self._store = Store()
-        self._held: dict[tuple[Ref, str | None], Manifest] = {}
+        self._holders: dict[str, dict[str | None, Holders]] = {}
         self._installed: set[tuple[str, str]] = set()
         self._refusals: list[tuple[Callable[[Manifest], bool], str, str]] = []
         self._terminating: set[str] = set()
@@ -43,13 +43,16 @@ class FakeCluster:
         ref = ref_of(manifest)
         self._check(ref.api_version, ref.kind)
         old = self._store.get(ref)
-        wished = self._wished(manifest, subresource)
-        new = merge(old or {}, self._held_now(ref, subresource, old), wished)
+        holders = deepcopy(self._holders_of(old, subresource))
+        wished = dict(flatten(self._wished(manifest, subresource)))
+        new = unflatten(holders.apply(dict(flatten(old or {})), wished))
         self._refuse(ref, old, new, subresource)
-        self._held[ref, subresource] = deepcopy(wished)
         if self._store.put(new):
             self.writes.append(ref)
-        return self._store.get(ref) or new
+        now = self._store.get(ref)
+        if now:
+            self._holders.setdefault(now["metadata"]["uid"], {})[subresource] = holders
+        return now or new
 
     async def list(
         self,
@@ -88,7 +91,10 @@ class FakeCluster:
         found = self._store.get(ref)
         if found is None:
             raise KeyError(ref)
+        before = dict(flatten(found))
         change(found)
+        for holders in self._holders.get(found["metadata"]["uid"], {}).values():
+            holders.edit(before, dict(flatten(found)))
         self._store.put(found)
 
     def install(self, api_version: str, kind: str) -> None:
@@ -134,11 +140,10 @@ class FakeCluster:
             return {key: value for key, value in manifest.items() if key != "status"}
         return manifest
 
-    def _held_now(self, ref: Ref, subresource: str | None, old: Manifest | None) -> Manifest:
-        """What we applied last, less what others have changed or the object has lost since."""
-        held = self._held.get((ref, subresource), {})
-        kept: Manifest = still_held(held, old) if old else {}
-        return kept
+    def _holders_of(self, old: Manifest | None, subresource: str | None) -> Holders:
+        """Of an object; our applies to the object and to a subresource hold fields apart."""
+        uid = old["metadata"]["uid"] if old else ""
+        return self._holders.get(uid, {}).get(subresource) or Holders()
 
     def _refuse(
         self, ref: Ref, old: Manifest | None, new: Manifest, subresource: str | None
