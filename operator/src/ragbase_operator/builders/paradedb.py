@@ -121,9 +121,13 @@ def _flags(parameters: dict[str, str]) -> list[str]:
 
 
 def _probes() -> dict[str, Any]:
-    """Over TCP: while the first start still makes the data, the server listens on the socket only."""
-    listens = exec_probe("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(POSTGRES_PORT))
+    """Over TCP: while the first start still makes the data, the server listens on the socket only.
+
+    Alive is also a server that recovers from a crash and takes no connections yet: exit code 1.
+    """
+    listens = ("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(POSTGRES_PORT))
+    alive = exec_probe("bash", "-c", f"{' '.join(listens)}; [ $? -le 1 ]")
     answers = exec_probe(
         "bash", "-c", 'psql -qXtA -U "$POSTGRES_USER" -d "$POSTGRES_DB" -c "SELECT 1" >/dev/null'
     )
-    return probes(listens, answers, started=listens, startup_seconds=STARTUP_SECONDS)
+    return probes(alive, answers, started=exec_probe(*listens), startup_seconds=STARTUP_SECONDS)
