@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragbase_operator.builders.components import MIGRATE, MIGRATION_GATED
+from ragbase_operator.builders.handover import leave_replicas
 from ragbase_operator.builders.kinds import holds_data
 from ragbase_operator.builders.labels import component_of
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
@@ -39,10 +40,11 @@ def make_plan(
     """
     held = _held(desired, children)
     to_apply, skipped = [], []
-    for manifest in desired:
-        ref = ref_of(manifest)
+    for wished in desired:
+        ref = ref_of(wished)
         if ref in held:
             continue
+        manifest = leave_replicas(wished, children.get(ref))
         if _is_settled(manifest, children.get(ref), applied.get(ref)):
             skipped.append(ref)
         else:
