@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 import signal
@@ -46,7 +47,7 @@ class ControlPlane:
 
     def __init__(self, binaries: Binaries) -> None:
         self.binaries = binaries
-        self.folder = Path(tempfile.mkdtemp(prefix="ragbase-control-plane-"))
+        self.folder = new_folder()
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self.identity: Identity = make_identity(self.folder, self.url)
@@ -104,6 +105,11 @@ class ControlPlane:
             if daemon:
                 daemon.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pids(self) -> list[int]:
+        """Process ids of what runs."""
+        daemons = (self._etcd, self._apiserver, self._controllers)
+        return [each.pid for each in daemons if each and each.pid is not None]
 
     def start_api_server(self, timeout_s: float = 60.0) -> None:
         """Start the API server, on the same port and data as before, and wait for readiness."""
@@ -164,6 +170,29 @@ class ControlPlane:
         lines = (self.folder / "audit.log").read_text(encoding="utf-8").splitlines()
         found = (as_write(json.loads(line)) for line in lines)
         return [write for write in found if user in (None, write.user)]
+
+
+FOLDER = "ragbase-control-plane"
+
+
+def new_folder() -> Path:
+    """A temporary folder; those of runs that were killed are removed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{FOLDER}-*-*"):
+        pid = old.name.split("-")[-2]
+        if pid.isdigit() and not is_running(int(pid)):
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{FOLDER}-{os.getpid()}-"))
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def as_write(event: dict[str, Any]) -> Write:
