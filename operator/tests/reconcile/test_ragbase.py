@@ -82,6 +82,19 @@ async def test_generated_secrets_are_never_overwritten() -> None:
     assert stage.child("Secret", "kb-database")["data"] == before
 
 
+async def test_a_deleted_secret_is_rotated_and_rolls_the_pods() -> None:
+    """B111."""
+    stage = Stage()
+    await stage.settle()
+    before = stage.child("Secret", "kb-api-key")["data"]
+    template = stage.child("Deployment", "kb-api")["spec"]["template"]
+    await stage.cluster.delete(ref(stage.child("Secret", "kb-api-key")))
+    await stage.run()
+    assert stage.child("Secret", "kb-api-key")["data"]["probe"] != before["probe"]
+    await stage.run()
+    assert stage.child("Deployment", "kb-api")["spec"]["template"] != template
+
+
 async def test_what_is_no_longer_wished_is_pruned_but_data() -> None:
     stage = Stage(GRAPH)
     await stage.settle()

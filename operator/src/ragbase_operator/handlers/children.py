@@ -44,10 +44,10 @@ def register_heartbeat(registry: kopf.OperatorRegistry, runtime: Runtime, namesp
     )(partial(_see, runtime))
 
 
-async def _ring(runtime: Runtime, body: kopf.Body, **_: Any) -> None:
+async def _ring(runtime: Runtime, /, body: kopf.Body, **_: Any) -> None:
     runtime.ring_for(body)
 
 
-async def _see(runtime: Runtime, body: kopf.Body, **_: Any) -> None:
+async def _see(runtime: Runtime, /, body: kopf.Body, **_: Any) -> None:
     spec = body.get("spec") or {}
     runtime.heartbeat.see(spec.get("holderIdentity"), spec.get("renewTime"))

@@ -35,6 +35,7 @@ def register_ragbases(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
 
 async def _wake(
     runtime: Runtime,
+    /,
     body: kopf.Body,
     type: str | None,  # noqa: A002 - Kopf's name
     **_: Any,
@@ -46,7 +47,7 @@ async def _wake(
         runtime.bells.of(uid).ring()
 
 
-async def _tend(runtime: Runtime, body: kopf.Body, uid: str, stopped: Any, **_: Any) -> None:
+async def _tend(runtime: Runtime, /, body: kopf.Body, uid: str, stopped: Any, **_: Any) -> None:
     async def work() -> Any:
         seen = dict(body)
         _listen(runtime, seen)
@@ -77,7 +78,7 @@ def _listen(runtime: Runtime, body: dict[str, Any]) -> None:
     runtime.bells.listen(metadata["uid"], frozenset(names))
 
 
-async def _retire(runtime: Runtime, body: kopf.Body, uid: str, **_: Any) -> None:
+async def _retire(runtime: Runtime, /, body: kopf.Body, uid: str, **_: Any) -> None:
     async with runtime.bells.of(uid).lock:
         try:
             await retire(dict(body), runtime.context)

@@ -14,7 +14,6 @@ from ragbase_operator.builders.references import SecretUse, secret_uses
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
 from ragbase_operator.reconcile.context import Context
-from ragbase_operator.reconcile.memory import Memory
 from ragbase_operator.reconcile.observe import Observed
 from ragbase_operator.status.faults import Fault
 from ragbase_operator.status.reasons import Reason
@@ -22,10 +21,8 @@ from ragbase_operator.status.reasons import Reason
 __all__ = ["decoded", "gather_inputs", "missing_secrets", "probe_key"]
 
 
-def gather_inputs(ragbase: RagBase, observed: Observed, context: Context, memory: Memory) -> Inputs:
-    """Inputs of this pass. What is drawn afresh stays the same until the operator ends."""
-    for purpose in FRESH:
-        memory.fresh.setdefault(purpose, context.draw())
+def gather_inputs(ragbase: RagBase, observed: Observed, context: Context) -> Inputs:
+    """Inputs of this pass. Values are drawn anew each time, so that a deleted Secret is rotated."""
     used = {use.name for use in secret_uses(ragbase.spec)}
     return Inputs(
         version=context.version,
@@ -35,7 +32,7 @@ def gather_inputs(ragbase: RagBase, observed: Observed, context: Context, memory
             for name in _generated(ragbase.name)
             if name in observed.secrets
         },
-        fresh=dict(memory.fresh),
+        fresh={purpose: context.draw() for purpose in FRESH},
         referenced={
             name: digest(canonical(observed.secrets[name].get("data") or {}), 16)
             for name in sorted(used & set(observed.secrets))

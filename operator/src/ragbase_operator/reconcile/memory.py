@@ -29,14 +29,10 @@ class Memory:
 
     applied: dict[Ref, Applied] = field(default_factory=dict)
     written: Written = field(default_factory=Written)
-    fresh: dict[str, str] = field(default_factory=dict)
-    """Secrets drawn for this resource; used as long as none are in the cluster."""
     answer: SearchAnswer | None = None
     answered_at: datetime | None = None
     counts: Counts | None = None
     counted_at: datetime | None = None
-    told: frozenset[str] = frozenset()
-    """Faults that were logged, so that each is logged once."""
 
 
 def fingerprint(desired: Manifest) -> str:

@@ -81,7 +81,7 @@ async def _converge(
 ) -> _Pass:
     reindex = await _reindex(ragbase, observed, context, memory)
     served = keep_index(ragbase) if reindex else ragbase
-    desired = _possible(build(served, gather_inputs(served, observed, context, memory)), observed)
+    desired = _possible(build(served, gather_inputs(served, observed, context)), observed)
     paused = is_paused(ragbase)
     plan = Plan() if paused else make_plan(ragbase.uid, desired, observed.children, memory.applied)
     done = await carry_out(plan, context, memory)

@@ -1,0 +1,32 @@
+"""The operator against a real control plane."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from e2e.cluster import ControlPlane
+
+from .harness import Harness, install_crds
+
+
+@pytest.fixture(scope="session")
+def server(api_server: ControlPlane) -> ControlPlane:
+    """The control plane, with our CRDs."""
+    install_crds(api_server)
+    return api_server
+
+
+@pytest_asyncio.fixture
+async def stage(server: ControlPlane, tmp_path: Path) -> AsyncIterator[Harness]:
+    """A fresh namespace; the operator is started by the test, and ended after it."""
+    namespace = server.create_namespace()
+    harness = Harness(server, namespace, tmp_path / "operator.log")
+    try:
+        yield harness
+    finally:
+        await harness.close()
+        server.delete_namespace(namespace)
