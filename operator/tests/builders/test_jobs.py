@@ -11,7 +11,8 @@ from typer.main import get_command
 from ragbase.cli.app import app
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.inputs import Inputs
-from ragbase_operator.builders.jobs import migration_name
+from ragbase_operator.builders.jobs import job_spec, migration_name
+from ragbase_operator.models.pods import PodOverrides, Resources
 
 from .conftest import Make
 from .found import Found
@@ -84,6 +85,28 @@ def test_backups_are_kept_as_the_spec_says(make: Make, inputs: Inputs, found: Fo
     pod = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert {"claimName": "backups"} in [v.get("persistentVolumeClaim") for v in pod["volumes"]]
     assert "/backup" in {mount["mountPath"] for mount in container["volumeMounts"]}
+
+
+def test_other_jobs_of_the_image(make: Make, inputs: Inputs) -> None:
+    """Their own claim, keys, resources, placement and deadline; else what the API has."""
+    resources = Resources(limits={"memory": "3Gi"})
+    spec = job_spec(
+        make({"api": {"pod": {"nodeSelector": {"disk": "ssd"}}}}),
+        inputs,
+        "restore",
+        ["restore", "/backup"],
+        claims={"/backup": "old"},
+        resources=resources,
+        overrides=PodOverrides(node_selector={"zone": "a"}),
+        deadline_seconds=60,
+    )
+    pod = spec["template"]["spec"]
+    assert (spec["backoffLimit"], spec["activeDeadlineSeconds"]) == (0, 60)
+    assert pod["nodeSelector"] == {"zone": "a"}
+    assert pod["restartPolicy"] == "Never"
+    assert pod["containers"][0]["resources"] == {"limits": {"memory": "3Gi"}}
+    names = {entry["name"] for entry in pod["containers"][0]["env"]}
+    assert {"DATABASE_URL", "RAGBASE_CLIENT_KEY"} <= names
 
 
 def test_no_backup_without_a_schedule(make: Make, inputs: Inputs, found: Found) -> None:

@@ -66,6 +66,7 @@ def test_pods_are_restricted(children: list[dict[str, Any]], found: Found) -> No
         for container in spec["containers"]:
             assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
             assert "command" not in container, name
+            assert container["terminationMessagePolicy"] == "FallbackToLogsOnError", name
             assert all(port["containerPort"] > 1024 for port in container.get("ports", [])), name
 
 

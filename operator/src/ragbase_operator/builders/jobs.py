@@ -35,11 +35,14 @@ def job_spec(
     attempts: int = 0,
     restart: str = "Never",
     resources: Resources = _RESOURCES,
+    overrides: PodOverrides | None = None,
+    deadline_seconds: int | None = None,
 ) -> dict[str, Any]:
     """`spec` of a Job that runs ``args`` of the API's image, with all settings of the API.
 
     ``claims``: path in the container → name of the claim that is mounted there. ``env`` takes the
-    place of the variables that come from Secrets (default: all that the API has).
+    place of the variables that come from Secrets (default: all that the API has). ``overrides``:
+    of the pod (default: the placement and environment of the API's).
     """
     volumes = {path: f"claim-{number}" for number, path in enumerate(claims or {})}
     container = api_container(
@@ -52,10 +55,13 @@ def job_spec(
             empty_dir("tmp"),
             *(claim_volume(volumes[path], name) for path, name in (claims or {}).items()),
         ],
-        overrides=_placement(ragbase),
+        overrides=_placement(ragbase) if overrides is None else overrides,
         restart=restart,
     )
-    return {"backoffLimit": attempts, "template": pod_template(ragbase, pod)}
+    spec: dict[str, Any] = {"backoffLimit": attempts, "template": pod_template(ragbase, pod)}
+    if deadline_seconds is not None:
+        spec["activeDeadlineSeconds"] = deadline_seconds
+    return spec
 
 
 def migration(ragbase: RagBase, inputs: Inputs) -> Manifest:

@@ -160,6 +160,8 @@ def _container(container: Container, component: str, overrides: PodOverrides) ->
         "name": component if len(component) <= 63 else "main",
         **container.image,
         "args": list(container.args),
+        # The last lines of a container that failed are then in the pod's status, for conditions.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
