@@ -14,7 +14,9 @@ from .server import Server
 @pytest.fixture(scope="session")
 def served(api_server: ControlPlane) -> ControlPlane:
     """The API server once it serves all four kinds."""
-    Server(api_server, "default").install()
+    installing = Server(api_server, "default")
+    installing.install()
+    installing.close()
     return api_server
 
 
@@ -22,5 +24,7 @@ def served(api_server: ControlPlane) -> ControlPlane:
 def server(served: ControlPlane) -> Iterator[Server]:
     """A fresh namespace of that API server."""
     namespace = served.create_namespace()
-    yield Server(served, namespace)
+    opened = Server(served, namespace)
+    yield opened
+    opened.close()
     served.delete_namespace(namespace)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import secrets
 import ssl
 import time
-import urllib.request
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from e2e.cluster import ControlPlane
-from e2e.cluster.request import Answer
+from e2e.cluster.request import Answer, as_json
 from ragbase_operator.crd.manifest import definition
 from ragbase_operator.models.kinds import API_VERSION, KINDS, Kind
 from ragbase_operator.models.manifest import Manifest
@@ -45,12 +44,19 @@ def manifest(kind: Kind, spec: dict[str, Any] | None, name: str = "") -> Manifes
     return made if spec is None else {**made, "spec": spec}
 
 
-@dataclass(frozen=True)
 class Server:
-    """A namespace of an API server."""
+    """A namespace of an API server; one connection for all requests, for there are many."""
 
-    control_plane: ControlPlane
-    namespace: str
+    def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
+        self.control_plane = control_plane
+        self.namespace = namespace
+        context = ssl.create_default_context(cafile=str(control_plane.ca_file))
+        netloc = control_plane.url.removeprefix("https://")
+        self._connection = http.client.HTTPSConnection(netloc, context=context, timeout=30)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def install(self, timeout_s: float = 30) -> None:
         """Apply all CRDs and wait until they are served."""
@@ -90,13 +96,7 @@ class Server:
 
     def table(self, kind: Kind, name: str) -> dict[str, Any]:
         """What ``kubectl get -o wide`` shows of an object: cells by column."""
-        plane = self.control_plane
-        url = plane.url + self._path(kind, name)
-        headers = {"Authorization": f"Bearer {plane.token()}", "Accept": TABLE}
-        context = ssl.create_default_context(cafile=str(plane.ca_file))
-        asked = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(asked, context=context, timeout=30) as answer:
-            found = json.load(answer)
+        found = self._request("GET", kind, name, accept=TABLE).body
         names = [column["name"] for column in found["columnDefinitions"]]
         return dict(zip(names, found["rows"][0]["cells"], strict=True))
 
@@ -105,7 +105,22 @@ class Server:
         return f"{base}/{rest}" if rest else base
 
     def _request(
-        self, method: str, kind: Kind, rest: str = "", body: Any = None, query: str = ""
+        self,
+        method: str,
+        kind: Kind,
+        rest: str = "",
+        body: Any = None,
+        query: str = "",
+        accept: str = "application/json",
     ) -> Answer:
-        path = self._path(kind, rest)
-        return self.control_plane.request(method, f"{path}?{query}" if query else path, body)
+        headers = {
+            "Authorization": f"Bearer {self.control_plane.token()}",
+            "Content-Type": "application/json",
+            "Accept": accept,
+        }
+        sent = None if body is None else json.dumps(body)
+        path = self._path(kind, rest) + (f"?{query}" if query else "")
+        self._connection.request(method, path, sent, headers)
+        answer = self._connection.getresponse()
+        warnings = answer.headers.get_all("Warning", [])
+        return Answer(answer.status, as_json(answer.read()), warnings)

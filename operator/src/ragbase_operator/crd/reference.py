@@ -14,8 +14,8 @@ _INTRODUCTION = f"""\
 # Custom resources
 
 Made by `make crds` out of the operator's models; `kubectl explain` shows the same. All kinds are
-namespaced and of `{API_VERSION}`. A field without a default and without *required* may be left
-out. Rules are checked by the API server when an object is applied.
+namespaced and of `{API_VERSION}`; `kubectl get retrieval` lists all of them. A field without a default and without *required* may be left
+out. Rules are checked by the API server when an object is applied. Examples: [samples](../crds/samples/README.md).
 """
 _OVERRIDES = {
     "image": "Image",
