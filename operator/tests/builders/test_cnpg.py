@@ -6,6 +6,7 @@ from typing import Any
 
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.inputs import Inputs
+from ragbase_operator.builders.names import database_secret
 
 from .conftest import Make
 from .found import Found
@@ -27,6 +28,16 @@ def test_its_owner_logs_in_with_our_secret(make: Make, inputs: Inputs, found: Fo
     assert secret["type"] == "kubernetes.io/basic-auth"
     assert values["username"] == initdb["owner"]
     assert values["uri"].endswith(f"@docs-postgres-rw:5432/{initdb['database']}")
+
+
+def test_its_services_have_valid_names(make: Make, inputs: Inputs, found: Found) -> None:
+    """B109: it appends to its name, so a Cluster's is shorter than others'."""
+    long = make({"database": {"mode": "cnpg"}}, name="n" * 63)
+    children = build(long, inputs)
+    (name,) = found.names(children, "Cluster")
+    assert len(name) <= 50
+    uri = found.secret(children, database_secret("n" * 63))["uri"]
+    assert f"@{name}-rw:5432/" in uri
 
 
 def test_extensions_are_made_by_the_superuser(make: Make, inputs: Inputs, found: Found) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ragbase_operator.builders import names
-from ragbase_operator.builders.components import DATABASE, host
+from ragbase_operator.builders.components import DATABASE, cluster_name
 from ragbase_operator.builders.kinds import FOREIGN_KINDS
 from ragbase_operator.builders.objects import child_object
 from ragbase_operator.builders.pods import resource_fields
@@ -39,7 +39,7 @@ def cluster(ragbase: RagBase) -> Manifest:
     if ragbase.spec.image_pull_secrets:
         spec["imagePullSecrets"] = [{"name": r.name} for r in ragbase.spec.image_pull_secrets]
     spec |= _placement(ragbase)
-    return child_object(ragbase, CLUSTER, host(ragbase, DATABASE), DATABASE, {"spec": spec})
+    return child_object(ragbase, CLUSTER, cluster_name(ragbase), DATABASE, {"spec": spec})
 
 
 def _storage(storage: Storage) -> dict[str, str]:

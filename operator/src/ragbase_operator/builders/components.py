@@ -27,6 +27,7 @@ __all__ = [
     "STACK",
     "WORKER",
     "api_url",
+    "cluster_name",
     "host",
 ]
 
@@ -52,11 +53,17 @@ METRICS_PORT: Final = 9090
 MODEL_PORT: Final = 8080
 POSTGRES_PORT: Final = 5432
 BOLT_PORT: Final = 7687
+CLUSTER_LIMIT: Final = 50
 
 
 def host(ragbase: RagBase, component: str) -> str:
     """The DNS name of a component's Service, within the namespace."""
     return child(ragbase.name, component)
+
+
+def cluster_name(ragbase: RagBase) -> str:
+    """The Cluster of CloudNativePG, which takes 50 characters: it adds to them for its Services."""
+    return child(ragbase.name, DATABASE, CLUSTER_LIMIT)
 
 
 def api_url(ragbase: RagBase) -> str:

@@ -20,7 +20,7 @@ from ragbase_operator.builders.components import (
     POSTGRES_PORT,
     RESTORE,
     WORKER,
-    host,
+    cluster_name,
 )
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.labels import COMPONENT_LABEL, selector_of
@@ -149,7 +149,7 @@ def _outside_urls(ragbase: RagBase) -> Iterator[str]:
 
 def _cnpg_policy(ragbase: RagBase, edges: Sequence[Edge]) -> Manifest:
     """Instances replicate among themselves and are led by CloudNativePG's operator."""
-    own = {"podSelector": {"matchLabels": {"cnpg.io/cluster": host(ragbase, DATABASE)}}}
+    own = {"podSelector": {"matchLabels": {"cnpg.io/cluster": cluster_name(ragbase)}}}
     sources = [edge.source for edge in edges if edge.target == DATABASE]
     spec = {
         "podSelector": own["podSelector"],
@@ -170,7 +170,7 @@ def _sources(ragbase: RagBase, components: Sequence[str]) -> dict[str, Any]:
 
 def _peer(ragbase: RagBase, edge: Edge) -> dict[str, Any]:
     if edge.target == DATABASE and ragbase.spec.database.mode == "cnpg":
-        return {"podSelector": {"matchLabels": {"cnpg.io/cluster": host(ragbase, DATABASE)}}}
+        return {"podSelector": {"matchLabels": {"cnpg.io/cluster": cluster_name(ragbase)}}}
     return {"podSelector": {"matchLabels": selector_of(ragbase, edge.target)}}
 
 

@@ -13,6 +13,7 @@ from ragbase_operator.builders.components import (
     POSTGRES_PORT,
     STACK,
     api_url,
+    cluster_name,
     host,
 )
 from ragbase_operator.builders.inputs import Inputs
@@ -78,9 +79,8 @@ def _database(ragbase: RagBase, inputs: Inputs) -> dict[str, str]:
     there = _there(inputs, names.database_secret(ragbase.name))
     username = there.get("username") or DATABASE_NAME
     password = there.get("password") or inputs.fresh["database"]
-    server = host(ragbase, DATABASE)
-    if ragbase.spec.database.mode == "cnpg":
-        server = f"{server}-rw"
+    here = ragbase.spec.database.mode == "managed"
+    server = host(ragbase, DATABASE) if here else f"{cluster_name(ragbase)}-rw"
     login = f"{quote(username, safe='')}:{quote(password, safe='')}"
     uri = f"postgresql://{login}@{server}:{POSTGRES_PORT}/{DATABASE_NAME}"
     return {"uri": uri, "username": username, "password": password}
