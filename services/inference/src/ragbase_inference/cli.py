@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(given: dict[str, Any]) -> int:
     from pydantic import ValidationError
+    from pydantic_settings import SettingsError
 
     from ragbase_inference.errors import ModelUnavailableError
     from ragbase_inference.server.logs import configure_logging
@@ -58,6 +59,8 @@ def _serve(given: dict[str, Any]) -> int:
         settings = ServerSettings(**given)
     except ValidationError as error:
         return _complain("\n".join(_problems(error)), 2)
+    except SettingsError as error:  # a <NAME>_FILE that cannot be read
+        return _complain(str(error.__cause__ or error), 2)
     configure_logging(settings.log_level, settings.log_format)
     try:
         listener = bind(settings.hostname, settings.port)

@@ -107,6 +107,7 @@ def test_a_model_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -
         (["--max-client-batch-size", "0"], "--max-client-batch-size (MAX_CLIENT_BATCH_SIZE): "),
         (["--model", "x"], "'x' is not of the form name=id"),
         (["--dtype", "float8"], "--dtype (DTYPE): "),
+        (["--hostname", "127.0.0.l"], "--hostname (HOSTNAME): '127.0.0.l' is no address"),
     ],
 )
 def test_wrong_values_name_flag_and_variable(
@@ -122,6 +123,17 @@ def test_wrong_values_of_the_environment_are_told_alike(
     monkeypatch.setenv("PORT", "tcp://10.0.0.1:80")
     assert main(["serve"]) == 2
     assert "--port (PORT): " in capsys.readouterr().err
+
+
+def test_a_file_of_a_secret_that_cannot_be_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_bytes(b"\xff")
+    for path, reason in ((tmp_path / "none", "No such file"), (tmp_path / "key", "no UTF-8")):
+        monkeypatch.setenv("API_KEY_FILE", str(path))
+        assert main(["serve"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"ragbase-inference: API_KEY_FILE: cannot read {path}: {reason}")
 
 
 def test_unknown_flags_are_refused() -> None:

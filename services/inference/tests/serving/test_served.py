@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragbase_inference.errors import ClosedError, QueueFullError
+from ragbase_inference.errors import ClosedError, ModelUnavailableError, QueueFullError
 from ragbase_inference.serving.models import ServedModels
 from ragbase_inference.serving.spec import ModelSpec, ServingOptions
 from ragbase_inference.tokens import TextTokenizer
@@ -154,9 +154,42 @@ async def test_a_load_that_nobody_waits_for_holds_nothing_up(tokenizer: TextToke
     waits.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waits
-    assert models["one"].state == "unloaded"
+    assert models["one"].state == "loading"
     await asyncio.wait_for(models.aclose(), 10)
+    assert {one.state for one in models} == {"unloaded"}
     go_on.set()
+
+
+async def test_a_model_whose_callers_left_during_its_load_is_unloaded_too(
+    tokenizer: TextTokenizer,
+) -> None:
+    model, started, go_on = Scripted(tokenizer), threading.Event(), threading.Event()
+
+    def load(_: ModelSpec) -> Scripted:
+        started.set()
+        assert go_on.wait(30)
+        return model
+
+    models = ServedModels([ModelSpec("one", "x")], ServingOptions(idle_unload_s=0.01), load)
+    call = asyncio.create_task(embed(models))
+    assert await asyncio.to_thread(started.wait, 10)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    go_on.set()
+    assert await asyncio.to_thread(model.closed.wait, 10)
+    await models.aclose()
+
+
+async def test_a_load_that_failed_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def load(_: ModelSpec) -> Scripted:
+        raise ModelUnavailableError("there is no disk")
+
+    models = ServedModels([ModelSpec("one", "x")], ServingOptions(), load)
+    with pytest.raises(ModelUnavailableError):
+        await models["one"].running()
+    assert "one cannot be loaded: there is no disk" in caplog.text
+    await models.aclose()
 
 
 async def test_closing_fails_what_waits(make: Make, loads: list[Scripted]) -> None:

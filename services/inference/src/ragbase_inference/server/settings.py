@@ -6,7 +6,6 @@ flags of ``ragbase-inference serve`` and the table in ``docs/inference.md`` are 
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from typing import Annotated, Literal, Self
 
@@ -23,7 +22,7 @@ from ragbase_inference.backends.options import Dtype
 from ragbase_inference.config import Pooling
 from ragbase_inference.cores import usable_cores
 from ragbase_inference.resolve import MINILM
-from ragbase_inference.server.sources import EnvSource, FileSource
+from ragbase_inference.server.sources import EnvSource, FileSource, is_address
 from ragbase_inference.serving.spec import ModelSpec, ServingOptions, parse_spec
 
 __all__ = ["ServerSettings"]
@@ -235,13 +234,9 @@ class ServerSettings(BaseSettings):
     @field_validator("hostname")
     @classmethod
     def _address(cls, value: str) -> str:
-        """A container's name is not an address to listen on."""
-        if value == "localhost":
-            return "127.0.0.1"
-        try:
-            return str(ipaddress.ip_address(value))
-        except ValueError:
-            return "0.0.0.0"  # noqa: S104 - as above
+        if not is_address(value):
+            raise ValueError(f"{value!r} is no address to listen on")
+        return "127.0.0.1" if value == "localhost" else value
 
     @model_validator(mode="after")
     def _models_are_named_apart(self) -> Self:

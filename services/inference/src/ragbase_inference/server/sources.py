@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
 from typing import Any
 
 from pydantic_settings import EnvSettingsSource
 
-__all__ = ["EnvSource", "FileSource"]
+__all__ = ["EnvSource", "FileSource", "is_address"]
+
+
+def is_address(value: str) -> bool:
+    """Whether a server can listen on it; other names than localhost are not looked up."""
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return value == "localhost"
+    return True
 
 
 class EnvSource(EnvSettingsSource):
@@ -19,6 +29,12 @@ class EnvSource(EnvSettingsSource):
         found = super()._extract_field_info(field, field_name, *args, **kwargs)
         return [info for info in found if info[0] != field_name]
 
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        value, key, is_complex = super().get_field_value(field, field_name)
+        if field_name == "hostname" and value is not None and not is_address(value):
+            value = None  # a container's name
+        return value, key, is_complex
+
 
 class FileSource(EnvSource):
     """Reads ``<NAME>_FILE`` where ``<NAME>`` is unset: how Kubernetes and Docker mount secrets."""
@@ -29,6 +45,7 @@ class FileSource(EnvSource):
             if path:
                 try:
                     return Path(path).read_text(encoding="utf-8").strip(), key, False
-                except OSError as error:
-                    raise ValueError(f"{name}_FILE: cannot read {path}: {error.strerror}") from None
+                except (OSError, UnicodeError) as error:
+                    reason = error.strerror if isinstance(error, OSError) else "no UTF-8"
+                    raise ValueError(f"{name.upper()}_FILE: cannot read {path}: {reason}") from None
         return None, field_name, False

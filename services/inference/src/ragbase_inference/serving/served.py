@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from ragbase_inference.backends.open import AnyModel
-from ragbase_inference.errors import QueueFullError
+from ragbase_inference.errors import ModelUnavailableError, QueueFullError
 from ragbase_inference.kinds import ModelFacts
 from ragbase_inference.registry import ModelRegistry
 from ragbase_inference.serving.daemon import in_daemon_thread
@@ -49,6 +49,7 @@ class ServedModel:
         self._users = 0
         self._permits = options.max_concurrent_requests
         self._idle: asyncio.TimerHandle | None = None
+        self._loading: asyncio.Task[RunningModel] | None = None
         self._unloading: asyncio.Task[bool] | None = None
 
     @contextmanager
@@ -79,27 +80,30 @@ class ServedModel:
     async def running(self) -> RunningModel:
         """The model, loaded now if need be; callers at once load it once.
 
-        Raises `ModelUnavailableError`, `ClosedError`. A load that failed is tried again by the
-        next call.
+        A load goes on when its callers have gone: the model is then in memory, and idle. Raises
+        `ModelUnavailableError`, `ClosedError`. A load that failed is tried again by the next call.
         """
         if self._running is not None:
             return self._running
-        async with self._changing:
-            if self._running is None:
-                self._running = await self._load()
-                self._unload_later()  # an eager model may never see a request
-            return self._running
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.create_task(self._load())
+        return await asyncio.shield(self._loading)
 
     async def _load(self) -> RunningModel:
-        self.state = "loading"
-        try:
-            model = await in_daemon_thread(lambda: self._registry.get(self.spec.name))
-        except BaseException:
-            self.state = "unloaded"
-            raise
-        self.state = "loaded"
-        self.facts = model.facts
-        return RunningModel(model, self.options, self._observer, self._tokenizing)
+        async with self._changing:
+            self.state = "loading"
+            try:
+                model = await in_daemon_thread(lambda: self._registry.get(self.spec.name))
+            except BaseException as error:
+                self.state = "unloaded"
+                if isinstance(error, ModelUnavailableError):
+                    log.warning("%s cannot be loaded: %s", self.spec.name, error)
+                raise
+            self.state = "loaded"
+            self.facts = model.facts
+            self._running = RunningModel(model, self.options, self._observer, self._tokenizing)
+            self._unload_later()  # an eager model may never see a request
+            return self._running
 
     def _unload_later(self) -> None:
         after = self.options.idle_unload_s
@@ -147,6 +151,8 @@ class ServedModel:
         """Fail what waits, let the running batch end."""
         if self._idle is not None:
             self._idle.cancel()
+        if self._loading is not None:
+            self._loading.cancel()
         async with self._changing:
             if self._running is not None:
                 await self._running.aclose()
