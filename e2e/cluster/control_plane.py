@@ -117,13 +117,22 @@ class ControlPlane:
         wait_until(self.ready, timeout_s, self._apiserver)
 
     def stop_api_server(self) -> None:
-        """End the API server alone; the data stay."""
-        self._apiserver.stop()
+        """End the API server alone; the data stay. It would wait for the watches of others."""
+        self._apiserver.stop(timeout_s=2.0)
 
     def restart(self) -> None:
         """Stop and start the API server."""
         self.stop_api_server()
         self.start_api_server()
+
+    def restart_controllers(self) -> None:
+        """Stop and start the controller manager, if there is one.
+
+        Its garbage collector learns of a new CRD at its start, or up to 30 s later.
+        """
+        if self._controllers:
+            self._controllers.stop()
+            self._controllers.start()
 
     def freeze(self) -> None:
         """The API server stops answering while its connections stay open: a silent cut."""

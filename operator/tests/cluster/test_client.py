@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +180,22 @@ async def test_lists_longer_than_a_page_come_whole(real: RealTwin) -> None:
     await asyncio.gather(*(make(name) for name in names))
     found = await real.cluster.list("v1", "ConfigMap", real.namespace)
     assert {each["metadata"]["name"] for each in found} - {"kube-root-ca.crt"} == names
+
+
+def resident_kib() -> int:
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
+
+
+async def test_memory_does_not_grow_with_requests(real: RealTwin) -> None:
+    """Clients of Kubernetes that kept something of each patch are on record; RSS in KiB."""
+
+    async def many() -> int:
+        for number in range(300):
+            await real.cluster.apply(config_map(real.namespace, f"n{number % 30}", str(number)))
+        await real.cluster.list("v1", "ConfigMap", real.namespace)
+        gc.collect()
+        return resident_kib()
+
+    warm = await many()
+    assert await many() - warm < 4096
