@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 
 from ragbase.cli.errors import CliError, UsageError, guarded
 from ragbase.errors import ConfigurationError, DatabaseUnavailableError, InvalidInputError
 from ragbase.sdk import ApiError, ConnectionFailedError, TimedOutError
+from ragbase.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,25 @@ def test_expected_errors_are_a_line_and_a_code(
     assert printed.out == ""
     assert all(words in printed.err for words in said), printed.err
     assert "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), (b"\xff", "no UTF-8")])
+def test_a_file_of_a_setting_that_cannot_be_read_is_told(
+    content: bytes | None,
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "rerankers.json"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("RAGBASE_RERANKERS_FILE", str(file))
+    monkeypatch.delenv("RAGBASE_RERANKERS", raising=False)
+    with pytest.raises(typer.Exit) as ended, guarded():
+        Settings()
+    assert ended.value.exit_code == 2
+    assert f"✗ RAGBASE_RERANKERS_FILE: cannot read {file}: {reason}" in capsys.readouterr().err
 
 
 def test_long_messages_are_not_broken_across_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,6 +72,7 @@ def guarded() -> Iterator[None]:
 def _translate(error: Exception) -> CliError | None:
     """What an error of the layers below means at a terminal; None for an unexpected one."""
     from pydantic import ValidationError
+    from pydantic_settings import SettingsError
 
     from ragbase.errors import ConfigurationError, InvalidInputError, RagBaseError
     from ragbase.sdk.errors import ApiError, ConnectionFailedError, TimedOutError
@@ -90,6 +91,8 @@ def _translate(error: Exception) -> CliError | None:
         return CliError(*_said_and_hint(error.message))
     if isinstance(error, ValidationError) and error.title == "Settings":
         return UsageError(_settings_message(error), "`ragbase settings` lists all settings.")
+    if isinstance(error, SettingsError):  # a <NAME>_FILE that cannot be read
+        return UsageError(str(error.__cause__ or error), "`ragbase settings` lists all settings.")
     return None
 
 

@@ -46,8 +46,9 @@ class _FileSource(_EnvSource):
             if path:
                 try:
                     return Path(path).read_text(encoding="utf-8").strip(), key, False
-                except OSError as error:
-                    raise ValueError(f"{name}_FILE: cannot read {path}: {error.strerror}") from None
+                except (OSError, UnicodeError) as error:
+                    reason = error.strerror if isinstance(error, OSError) else "no UTF-8"
+                    raise ValueError(f"{name.upper()}_FILE: cannot read {path}: {reason}") from None
         return None, field_name, False
 
 
