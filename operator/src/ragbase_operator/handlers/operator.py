@@ -24,6 +24,7 @@ from ragbase_operator.handlers.heartbeat import Heartbeat
 from ragbase_operator.handlers.metrics import Metrics
 from ragbase_operator.handlers.ragbases import register_ragbases
 from ragbase_operator.handlers.runtime import Runtime
+from ragbase_operator.handlers.tasks import register_tasks
 from ragbase_operator.logs import get_logger
 from ragbase_operator.reconcile.context import Context
 from ragbase_operator.reconcile.probe import HttpProbe, Probe
@@ -93,6 +94,7 @@ def _registry(runtime: Runtime, settings: OperatorSettings) -> kopf.OperatorRegi
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry, id="login")(_login)
     register_ragbases(registry, runtime)
+    register_tasks(registry, runtime)
     register_children(registry, runtime)
     register_heartbeat(registry, runtime, settings.lease_namespace)
     return registry

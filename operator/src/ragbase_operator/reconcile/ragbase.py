@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.cnpg import CLUSTER
+from ragbase_operator.builders.handover import leave_replicas
 from ragbase_operator.builders.kinds import FOREIGN_KINDS, kind_of
 from ragbase_operator.builders.references import secret_uses
 from ragbase_operator.cluster.port import KindAbsentError
 from ragbase_operator.models.kinds import API_VERSION, BACKUP, BENCHMARK, RAGBASE
-from ragbase_operator.models.manifest import Manifest
+from ragbase_operator.models.manifest import Manifest, ref_of
 from ragbase_operator.models.objects import RagBase
 from ragbase_operator.models.ragbase import RagBaseSpec
 from ragbase_operator.reconcile.apply import Done, carry_out
@@ -82,6 +83,7 @@ async def _converge(
     reindex = await _reindex(ragbase, observed, context, memory)
     served = keep_index(ragbase) if reindex else ragbase
     desired = _possible(build(served, gather_inputs(served, observed, context)), observed)
+    desired = [leave_replicas(each, observed.children.get(ref_of(each))) for each in desired]
     paused = is_paused(ragbase)
     plan = Plan() if paused else make_plan(ragbase.uid, desired, observed.children, memory.applied)
     done = await carry_out(plan, context, memory)

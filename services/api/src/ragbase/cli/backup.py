@@ -10,6 +10,7 @@ import typer
 
 from ragbase.cli.errors import EXIT_FAILED, UsageError, exits
 from ragbase.cli.options import AsJson, Home
+from ragbase.cli.summary import Summary, write_summary
 
 if TYPE_CHECKING:
     from ragbase.services.backup.shelf import Entry, Shelf
@@ -41,6 +42,7 @@ def backup(
     ] = 1,
     home: Home = None,
     as_json: AsJson = False,
+    summary_file: Summary = None,
 ) -> None:
     """Back up everything into a new sub-folder of FOLDER.
 
@@ -68,6 +70,7 @@ def backup(
     with opened_place(settings, home, create=False) as place, shown() as report:
         made = run_until_signal(back_up(place, shelf, compression=compression, report=report))
     removed = shelf.retain(Retention(keep, keep_days), datetime.now(UTC))
+    write_summary(summary_file, summary(made))
     if as_json:
         print_json({**summary(made), "removed": [path.name for path in removed]})
         return

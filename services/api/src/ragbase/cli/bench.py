@@ -15,6 +15,7 @@ import typer
 from ragbase.cli.errors import EXIT_FAILED, exits
 from ragbase.cli.options import DEFAULT_URL, ApiKey, Url, json_object
 from ragbase.cli.search import SearchMode
+from ragbase.cli.summary import Summary, load_summary, write_summary
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,6 +85,7 @@ def bench(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write to this file (JSON for a table).")
     ] = None,
+    summary_file: Summary = None,
 ) -> None:
     """Measure latency and throughput of search.
 
@@ -100,6 +102,7 @@ def bench(
     import asyncio
 
     from ragbase.evaluation.builtin import open_dataset
+    from ragbase.evaluation.report import load_json
     from ragbase.evaluation.session import Plan
 
     options: SearchOptions = {"top_k": top_k, "rerank": rerank, "include_graph": False}
@@ -117,6 +120,7 @@ def bench(
     results = asyncio.run(_measure(url, api_key, work))
     facts = {"dataset": data.name, "url": url, "requests": requests, "top_k": top_k}
     _print(results, format_, out, facts)
+    write_summary(summary_file, load_summary(load_json(results, **facts)))
     if any(result.failed for result in results):
         raise typer.Exit(EXIT_FAILED)
 

@@ -11,6 +11,7 @@ import typer
 
 from ragbase.cli.errors import EXIT_FAILED, exits
 from ragbase.cli.options import DEFAULT_URL, ApiKey, AsJson, Url, json_object
+from ragbase.cli.summary import Summary, evaluation_summary, write_summary
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -69,6 +70,7 @@ def evaluate(
         Path | None, typer.Option("--out", "-o", help="Write the JSON report to this file too.")
     ] = None,
     as_json: AsJson = False,
+    summary_file: Summary = None,
 ) -> None:
     """Measure quality on a judged dataset, mode by mode.
 
@@ -106,6 +108,7 @@ def evaluate(
     report = evaluation_json(evaluation)
     if out is not None:
         out.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_summary(summary_file, evaluation_summary(report))
     if as_json:
         print_json(report)
     else:

@@ -9,6 +9,7 @@ import typer
 from ragbase.cli.backup import Folder
 from ragbase.cli.errors import exits
 from ragbase.cli.options import AsJson, Home
+from ragbase.cli.summary import Summary, write_summary
 
 if TYPE_CHECKING:
     from ragbase.services.backup.restore import Restored
@@ -33,6 +34,7 @@ def restore(
     ] = 0,
     home: Home = None,
     as_json: AsJson = False,
+    summary_file: Summary = None,
 ) -> None:
     """Restore a backup, or the newest one in FOLDER, into an empty database.
 
@@ -70,6 +72,7 @@ def restore(
                 report=report,
             )
         )
+    write_summary(summary_file, _as_json(done))
     if as_json:
         print_json(_as_json(done))
     else:
