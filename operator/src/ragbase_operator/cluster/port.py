@@ -36,9 +36,12 @@ class Cluster(Protocol):
     """All methods raise `ClusterError` or one of its kinds."""
 
     async def apply(self, manifest: Manifest, *, subresource: str | None = None) -> Manifest:
-        """Server-side apply with our field manager and ``force``; the object as it is then.
+        """Server-side apply with our field manager and ``force``; the object as it is then,
+        without ``managedFields``.
 
-        Fields that an earlier apply held and this one leaves out are given up.
+        Fields that an earlier apply held and this one leaves out are given up. A map that may
+        come to be empty is left out, not sent as ``{}``: the server refuses a map of a custom
+        resource that an apply empties.
         """
         ...
 
