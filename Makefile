@@ -78,9 +78,10 @@ bench: $(VENV)/.dev ## Run the benches (long: 100,000 chunks); reports go to ben
 	$(BIN)/python -m bench
 
 .PHONY: soak
-soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during ingest; overload the inference server
+soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during ingest; overload the inference server; half an hour of the operator
 	$(BIN)/python -m bench.soak --out bench/results
 	$(BIN)/python -m bench.inference_soak --out bench/results
+	$(BIN)/python -m bench.operator_soak --out bench/results
 
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again

@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 
 from e2e.cluster import ControlPlane
-
-from .harness import Harness, install_crds
+from e2e.operator_kit import Harness, install_crds
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,7 @@ import signal
 import time
 
 from e2e.cluster import ControlPlane
-
-from .harness import Harness
+from e2e.operator_kit import Harness
 
 GRAPH = {"graph": {"enabled": True}}
 CHILDREN = ("Deployment", "StatefulSet", "Job", "Service", "ConfigMap", "Secret")

@@ -17,7 +17,7 @@ import yaml
 from e2e.cluster import ControlPlane
 from ragbase_operator.models.manifest import Manifest
 
-CRDS = Path(__file__).parents[3] / "crds"
+CRDS = Path(__file__).parents[2] / "crds"
 RAGBASES = "/apis/ragbase.dev/v1alpha1/namespaces/{}/ragbases"
 PATHS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
