@@ -32,7 +32,7 @@ def build(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, package in COMMANDS.items():
         if not (folder / name).exists():
-            print(f"Building {name} {KUBERNETES} …", file=sys.stderr)
+            print(f"Building {name} …", file=sys.stderr)
             build_one(go, package, folder / name)
 
 
