@@ -35,9 +35,9 @@ async def test_a_steady_state_writes_nothing_but_the_lease(stage: Harness) -> No
     await stage.create(GRAPH)
     await stage.until_ready()
     await stage.until(lambda: not _recent_writes(stage, 2.5), 20)
-    before = len(stage.server.writes())
+    before = len(stage.server.writes("admin"))
     await asyncio.sleep(14)
-    writes = [w for w in stage.server.writes()[before:] if w.namespace == stage.namespace]
+    writes = [w for w in stage.server.writes("admin")[before:] if w.namespace == stage.namespace]
     assert {write.resource for write in writes} == {"leases"}, writes
 
 
@@ -224,7 +224,7 @@ def _recent_writes(stage: Harness, seconds: float) -> bool:
     count = len(
         [
             w
-            for w in stage.server.writes()
+            for w in stage.server.writes("admin")
             if w.namespace == stage.namespace and w.resource != "leases"
         ]
     )
