@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragbase_inference.server.pairs import sigmoid as stable_sigmoid
+from ragbase_inference.scores import sigmoid as stable_sigmoid
 from ragbase_inference.server.settings import ServerSettings
 from ragbase_inference.tokens import TextTokenizer
 

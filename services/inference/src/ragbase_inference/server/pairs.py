@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from ragbase_inference.server.errors import empty_error
 from ragbase_inference.serving.running import RunningModel
 from ragbase_inference.tokens import Encoded
 
-__all__ = ["Pair", "best_first", "pair_logits", "sigmoid"]
+__all__ = ["Pair", "best_first", "pair_logits"]
 
 Pair = tuple[str, str | None]
 
@@ -43,13 +44,6 @@ def _encode(model: PairModel, pairs: Sequence[Pair], cut: Side | None) -> list[E
     return model.encode_pairs(pairs, cut=cut)
 
 
-def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """1 / (1 + e^-x), computed so that no large number overflows."""
-    wide = logits.astype(np.float64)
-    grown = np.exp(-np.abs(wide))
-    return (np.where(wide >= 0, 1.0, grown) / (1.0 + grown)).astype(np.float32)
-
-
-def best_first(scores: NDArray[np.float32]) -> list[int]:
+def best_first(scores: NDArray[np.floating[Any]]) -> list[int]:
     """Indices by score, the highest first; of equal ones the lower index."""
     return [int(index) for index in np.argsort(-scores, kind="stable")]

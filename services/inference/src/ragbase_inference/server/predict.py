@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from ragbase_inference.kinds import Side
+from ragbase_inference.scores import sigmoid
 from ragbase_inference.server.body import parse_body
 from ragbase_inference.server.call import Call
 from ragbase_inference.server.metrics import Method
-from ragbase_inference.server.pairs import Pair, best_first, pair_logits, sigmoid
+from ragbase_inference.server.pairs import Pair, best_first, pair_logits
 from ragbase_inference.server.requests import PredictRequest
 
 __all__ = ["predict"]
@@ -41,14 +42,14 @@ def _pair(one: Any) -> Pair:
     return first, second[0] if second else None
 
 
-def _probabilities(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def _probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Softmax over several labels, sigmoid of a lone one, as text-embeddings-inference does."""
     if logits.shape[1] == 1:
         return sigmoid(logits)
     wide = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    shares: NDArray[np.float32] = (wide / wide.sum(axis=1, keepdims=True)).astype(np.float32)
+    shares: NDArray[np.float64] = wide / wide.sum(axis=1, keepdims=True)
     return shares
 
 
-def _named(row: NDArray[np.float32], labels: tuple[str, ...]) -> list[dict[str, Any]]:
+def _named(row: NDArray[np.float64], labels: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"score": row[index], "label": labels[index]} for index in best_first(row)]

@@ -12,10 +12,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from ragbase_inference.kinds import Side
+from ragbase_inference.scores import sigmoid
 from ragbase_inference.server.body import parse_body
 from ragbase_inference.server.call import Call
 from ragbase_inference.server.compute import Compute
-from ragbase_inference.server.pairs import best_first, pair_logits, sigmoid
+from ragbase_inference.server.pairs import best_first, pair_logits
 from ragbase_inference.server.requests import RerankRequest, WireModel
 
 __all__ = ["DocumentsRequest", "rerank", "rerank_documents"]
