@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +134,15 @@ def test_minilm_is_sentence_transformers_own(opened: Open) -> None:
         unit(model.embed(model.encode(TEXTS, cut="right"))), expected, atol=1e-4
     )
     assert (model.facts.dimension, model.facts.max_tokens, model.facts.device) == (384, 256, "cpu")
+
+
+def test_a_model_with_an_old_vocabulary_file_has_the_same_tokens(
+    tmp_path: Path, opened: Open
+) -> None:
+    folder = tmp_path / "old"
+    shutil.copytree(minilm_folder(), folder, ignore=shutil.ignore_patterns("tokenizer.json"))
+    old, new = opened(folder), opened("sentence-transformers/all-MiniLM-L6-v2")
+    assert old.encode(TEXTS, cut="right") == new.encode(TEXTS, cut="right")
 
 
 def test_half_precision_stays_near_and_pools_in_single(
