@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from e2e.cluster import ControlPlane, UnavailableError, find_binaries
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+"""How long an example takes says more of the machine's load than of the code."""
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
+import hypothesis
 import pytest
 import pytest_asyncio
 import structlog
@@ -30,6 +31,10 @@ from fastapi import FastAPI
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.storage.migrations import migrate
 from ragbase.storage.pool import Connection, Database
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+"""How long an example takes says more of the machine's load than of the code."""
 
 
 def on_database(dsn: str, name: str) -> str:

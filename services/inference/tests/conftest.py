@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +15,10 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from ragbase_inference.embedder import TextEmbedder, open_embedder
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+"""How long an example takes says more of the machine's load than of the code."""
 
 Arrays = dict[str, NDArray[np.float32]]
 MakeModel = Callable[..., Path]

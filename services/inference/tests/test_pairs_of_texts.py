@@ -72,7 +72,7 @@ def test_the_longer_text_gives_up_tokens_first(first: int, second: int, room: in
     if ones < first and twos < second:
         assert abs(ones - twos) <= 1
     elif ones < first:
-        assert ones >= twos
+        assert ones >= twos - (first == second)  # of equal ones, the first loses the odd token
     elif twos < second:
         assert twos >= ones
 
