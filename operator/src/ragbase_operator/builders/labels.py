@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ragbase_operator.builders.names import label_value
+from ragbase_operator.models.kinds import API_VERSION
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
 
 __all__ = [
-    "API_VERSION",
     "COMPONENT_LABEL",
     "CONFIG_HASH",
     "FIELD_MANAGER",
@@ -22,7 +22,6 @@ __all__ = [
     "selector_of",
 ]
 
-API_VERSION = "ragbase.dev/v1alpha1"
 FIELD_MANAGER = "ragbase-operator"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 OWNER_LABEL = "ragbase.dev/owner"

@@ -9,11 +9,12 @@ from ragbase_operator.builders.components import BACKUP, BENCHMARK, RESTORE, api
 from ragbase_operator.builders.environment import from_secret, plain
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.jobs import job_spec
-from ragbase_operator.builders.labels import API_VERSION, OWNER_LABEL, labels_of
+from ragbase_operator.builders.labels import OWNER_LABEL, labels_of
 from ragbase_operator.builders.names import api_key_secret, bounded
 from ragbase_operator.builders.settings import database_env
 from ragbase_operator.models.backups import RagBaseBackupSpec, RagBaseRestoreSpec
 from ragbase_operator.models.benchmark import RagBaseBenchmarkSpec
+from ragbase_operator.models.kinds import API_VERSION
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase, Resource
 

@@ -14,11 +14,10 @@ from ragbase_operator.cluster import fake_rules as rules
 from ragbase_operator.cluster.fake_fields import Holders, flatten, unflatten
 from ragbase_operator.cluster.fake_store import Store
 from ragbase_operator.cluster.port import ClusterError, KindAbsentError, RefusedError
+from ragbase_operator.models.kinds import GROUP
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
 
 __all__ = ["FakeCluster"]
-
-OUR_GROUP = "ragbase.dev"
 
 
 class FakeCluster:
@@ -121,7 +120,7 @@ class FakeCluster:
     def _check(self, api_version: str, kind: str) -> None:
         if self.outage:
             raise ClusterError("the API server cannot be reached")
-        ours = api_version.startswith(f"{OUR_GROUP}/")
+        ours = api_version.startswith(f"{GROUP}/")
         known = ours or rules.is_built_in(api_version) or (api_version, kind) in self._installed
         if not known:
             raise KindAbsentError(f"the cluster does not know {kind} of {api_version}")

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from ragbase_operator.builders.labels import API_VERSION, FIELD_MANAGER
+from ragbase_operator.builders.labels import FIELD_MANAGER
 from ragbase_operator.builders.names import digest
+from ragbase_operator.models.kinds import API_VERSION
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.status.conditions import Transition, timestamp
 from ragbase_operator.status.reasons import Reason, TaskReason, Type

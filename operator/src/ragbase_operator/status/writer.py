@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ragbase_operator.builders.labels import API_VERSION
 from ragbase_operator.cluster.port import Cluster
+from ragbase_operator.models.kinds import API_VERSION
 from ragbase_operator.models.objects import Resource
 from ragbase_operator.status.conditions import transitions
 from ragbase_operator.status.events import events_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def pad_segments(rows: Sequence[Sequence[int] | None], longest: int) -> NDArray[
     return segments
 
 
-class _TokenSession:
+class _TokenSession(ABC):
     """One loaded graph over token ids; safe to call from several threads at once."""
 
     def __init__(self, path: Path, *, threads: int) -> None:
@@ -90,8 +91,9 @@ class _TokenSession:
             raise ModelUnavailableError(f"{path} wants inputs we cannot give: {sorted(unknown)}")
         self._output = self._choose_output(session, path)
 
+    @abstractmethod
     def _choose_output(self, session: onnxruntime.InferenceSession, path: Path) -> str:
-        raise NotImplementedError
+        """Name of the output that is wanted; raises `ModelUnavailableError` where there is none."""
 
     def _run(
         self,

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import TypeVar, cast
 
-from ragbase.clients.daemon_thread import in_daemon_thread
 from ragbase.clients.reranker import RerankerInfo, checked_scores
 from ragbase.errors import (
     ConfigurationError,
@@ -16,6 +15,7 @@ from ragbase.errors import (
 )
 from ragbase_inference.backends.open import AnyModel, is_at_hand, open_model
 from ragbase_inference.batcher import Batcher
+from ragbase_inference.daemon_thread import in_daemon_thread
 from ragbase_inference.embedder import BATCH_PADDING
 from ragbase_inference.errors import (
     ClosedError,

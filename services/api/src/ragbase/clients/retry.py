@@ -32,6 +32,11 @@ class RetryPolicy:
     first_wait_s: float = 0.2
     longest_wait_s: float = 10.0
 
+    @classmethod
+    def once(cls, within_s: float) -> RetryPolicy:
+        """A single attempt, as for probes."""
+        return cls(attempts=1, budget_s=within_s)
+
     def for_queries(self, budget_s: float) -> RetryPolicy:
         """Somebody waits: fewer attempts, within the time-out of a single call."""
         return replace(self, attempts=min(self.attempts, 4), budget_s=min(self.budget_s, budget_s))

@@ -79,8 +79,10 @@ class TeiEmbedder(RemoteEmbedder):
     async def ping(self) -> None:
         """Return when the server can answer with the model it was first asked for."""
         try:
-            await self._http.call("GET", "health", read=_nothing, policy=_once(PING_S))
-            told = await self._http.call("GET", "info", read=TeiInfo.read, policy=_once(PING_S))
+            await self._http.call("GET", "health", read=_nothing, policy=RetryPolicy.once(PING_S))
+            told = await self._http.call(
+                "GET", "info", read=TeiInfo.read, policy=RetryPolicy.once(PING_S)
+            )
         except UpstreamError as error:
             raise EmbedderUnavailableError(error.message) from None
         if self._state is not None:
@@ -138,7 +140,3 @@ class TeiEmbedder(RemoteEmbedder):
 
 def _nothing(answer: Answer) -> None:
     """``/health`` says all with its status."""
-
-
-def _once(within_s: float) -> RetryPolicy:
-    return RetryPolicy(attempts=1, budget_s=within_s)

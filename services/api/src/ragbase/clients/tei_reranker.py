@@ -98,7 +98,7 @@ class TeiReranker:
     async def ping(self) -> None:
         """Return when the server is well and serves the model it should."""
         with _translated():
-            await self._http.call("GET", "health", read=_nothing, policy=_once(PING_S))
+            await self._http.call("GET", "health", read=_nothing, policy=RetryPolicy.once(PING_S))
             await self._learn()
         if self._facts.misfit:
             raise RerankerUnavailableError(self._facts.misfit)
@@ -110,7 +110,9 @@ class TeiReranker:
     async def _learn(self) -> None:
         """Ask for ``/info``; what a refusal taught holds until the server says otherwise."""
         try:
-            told = await self._http.call("GET", "info", read=TeiInfo.read, policy=_once(PING_S))
+            told = await self._http.call(
+                "GET", "info", read=TeiInfo.read, policy=RetryPolicy.once(PING_S)
+            )
             facts = self._read(told)
         except (RefusedError, UnusableAnswerError) as error:
             if isinstance(error, RefusedError) and error.http_status in (401, 403):
@@ -204,7 +206,3 @@ def _same(one: str, other: str) -> bool:
 
 def _nothing(answer: Answer) -> None:
     """``/health`` says all with its status."""
-
-
-def _once(within_s: float) -> RetryPolicy:
-    return RetryPolicy(attempts=1, budget_s=within_s)

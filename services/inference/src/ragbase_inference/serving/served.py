@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from ragbase_inference.backends.open import AnyModel
+from ragbase_inference.daemon_thread import in_daemon_thread
 from ragbase_inference.errors import ModelUnavailableError, QueueFullError
 from ragbase_inference.kinds import ModelFacts
 from ragbase_inference.registry import ModelRegistry
-from ragbase_inference.serving.daemon import in_daemon_thread
 from ragbase_inference.serving.observer import Observer
 from ragbase_inference.serving.running import RunningModel
 from ragbase_inference.serving.spec import ModelSpec, ServingOptions

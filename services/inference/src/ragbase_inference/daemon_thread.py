@@ -19,10 +19,9 @@ async def in_daemon_thread(call: Callable[[], T]) -> T:
     `asyncio.to_thread` would: a server told to end during a download would end after it.
     """
     future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from here on the call is made, whoever waits
 
     def run() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
         try:
             result = call()
         except BaseException as error:  # noqa: BLE001 - the caller's to see

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from ragbase.clients.daemon_thread import in_daemon_thread
+from ragbase_inference.daemon_thread import in_daemon_thread
 
 
 async def test_results_and_errors_come_back() -> None:
@@ -42,7 +42,7 @@ async def test_a_cancelled_caller_leaves_the_call_to_itself() -> None:
 def test_a_process_ends_while_a_call_is_under_way() -> None:
     program = """
 import asyncio, time
-from ragbase.clients.daemon_thread import in_daemon_thread
+from ragbase_inference.daemon_thread import in_daemon_thread
 
 async def main():
     task = asyncio.create_task(in_daemon_thread(lambda: time.sleep(600)))
