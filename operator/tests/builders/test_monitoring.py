@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ragbase.telemetry.metrics import REGISTRY
-from ragbase_operator.builders.alerts import alerts
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.inputs import Inputs
 
@@ -60,14 +58,25 @@ def test_prometheus_finds_them_by_its_labels(make: Make, inputs: Inputs) -> None
             assert child["metadata"]["labels"]["release"] == "p"
 
 
-def test_alerts_ask_for_metrics_that_exist(make: Make, inputs: Inputs) -> None:
-    """A misspelt one would never fire."""
-    known = {sample.name for metric in REGISTRY.collect() for sample in metric.samples}
-    known |= {metric.name for metric in REGISTRY.collect()}
-    for rule in alerts(make()):
-        asked = set(re.findall(r"ragbase_\w+", rule["expr"]))
-        assert asked
-        for name in asked:
-            assert name in known or name.removesuffix("_total") in known, name
-        assert 'namespace="search"' in rule["expr"]
-        assert "%s" not in rule["expr"]
+def test_every_series_says_of_which_ragbase_and_part_it_is(make: Make, inputs: Inputs) -> None:
+    """Rules and dashboards go by these labels."""
+    for child in build(make(WISHED), inputs):
+        for name in ("endpoints", "podMetricsEndpoints"):
+            for endpoint in child.get("spec", {}).get(name, []):
+                assert [each["targetLabel"] for each in endpoint["relabelings"]] == [
+                    "ragbase",
+                    "component",
+                ]
+                assert endpoint["relabelings"][0]["replacement"] == "docs"
+
+
+def test_the_rules_are_about_one_ragbase(make: Make, inputs: Inputs, found: Found) -> None:
+    """Two RagBases in a cluster never alert for each other."""
+    rule = found.one(build(make(WISHED), inputs), "PrometheusRule", "docs-alerts")
+    for group in rule["spec"]["groups"]:
+        for each in group["rules"]:
+            selectors = re.findall(r"\w+\{([^}]*)\}", each["expr"])
+            assert selectors, each
+            for selector in selectors:
+                assert selector.startswith('namespace="search",ragbase="docs"'), each
+            assert "$scope" not in each["expr"]

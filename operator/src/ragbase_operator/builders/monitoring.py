@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ragbase_operator.builders.alerts import alerts
 from ragbase_operator.builders.components import API, STACK, WORKER
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.kinds import FOREIGN_KINDS, Kind
@@ -12,6 +11,7 @@ from ragbase_operator.builders.labels import COMPONENT_LABEL, selector_of
 from ragbase_operator.builders.models import model_components
 from ragbase_operator.builders.names import child
 from ragbase_operator.builders.objects import child_object
+from ragbase_operator.builders.rules import scope_of, stack_groups
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
 
@@ -35,8 +35,8 @@ def monitoring(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
             spec = _monitor(ragbase, servers, "http", "podMetricsEndpoints")
             found.append(_object(ragbase, _POD_MONITOR, "models", spec))
     if wished.prometheus_rule and _known(_RULE, inputs):
-        groups = {"groups": [{"name": "ragbase", "rules": alerts(ragbase)}]}
-        found.append(_object(ragbase, _RULE, "alerts", groups))
+        groups = stack_groups(scope_of(ragbase.namespace, ragbase.name))
+        found.append(_object(ragbase, _RULE, "alerts", {"groups": groups}))
     return found
 
 
@@ -49,8 +49,24 @@ def _monitor(ragbase: RagBase, components: list[str], port: str, endpoints: str)
     chosen = {"key": COMPONENT_LABEL, "operator": "In", "values": sorted(components)}
     return {
         "selector": {"matchLabels": labels, "matchExpressions": [chosen]},
-        endpoints: [{"port": port, "path": "/metrics", "interval": _INTERVAL}],
+        endpoints: [
+            {
+                "port": port,
+                "path": "/metrics",
+                "interval": _INTERVAL,
+                "relabelings": _target_labels(ragbase),
+            }
+        ],
     }
+
+
+def _target_labels(ragbase: RagBase) -> list[dict[str, Any]]:
+    """`ragbase` and `component` on every series, which rules and dashboards go by."""
+    component = "__meta_kubernetes_pod_label_app_kubernetes_io_component"
+    return [
+        {"targetLabel": "ragbase", "replacement": ragbase.name},
+        {"sourceLabels": [component], "targetLabel": "component"},
+    ]
 
 
 def _object(ragbase: RagBase, kind: Kind, suffix: str, spec: dict[str, Any]) -> Manifest:

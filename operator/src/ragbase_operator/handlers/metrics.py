@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -58,6 +59,12 @@ class Metrics:
         self._success = Gauge(
             f"{_PREFIX}_last_success_timestamp_seconds",
             "When a pass last came to its end.",
+            registry=self.registry,
+        )
+        self._backup = Gauge(
+            f"{_PREFIX}_last_backup_timestamp_seconds",
+            "When the last backup of a RagBase was taken.",
+            _WHERE,
             registry=self.registry,
         )
         self._latency = Gauge(
@@ -119,6 +126,17 @@ class Metrics:
                 self._quality.labels(
                     namespace, ragbase, status.get("dataset", ""), f"{row['mode']} {measure}"
                 ).set(value)
+
+    def backed_up(self, namespace: str, ragbase: str, when: str | None) -> None:
+        """The last backup, as the status tells it in RFC 3339; nothing where there was none."""
+        if when is not None:
+            moment = datetime.fromisoformat(when)
+            self._backup.labels(namespace, ragbase).set(moment.timestamp())
+
+    def gone(self, namespace: str, ragbase: str) -> None:
+        """A RagBase was deleted: no series speaks of it any longer."""
+        for gauge in (self._backup, self._latency, self._quality):
+            gauge.remove_by_labels({"namespace": namespace, "ragbase": ragbase})
 
     def _recount(self, kind: str) -> None:
         tally = Tally(

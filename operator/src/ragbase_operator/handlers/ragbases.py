@@ -40,10 +40,14 @@ async def _wake(
     type: str | None,  # noqa: A002 - Kopf's name
     **_: Any,
 ) -> None:
-    uid = body["metadata"]["uid"]
+    metadata = body["metadata"]
+    uid, place = metadata["uid"], (metadata["namespace"], metadata["name"])
     if type == "DELETED":
         runtime.forget(RAGBASE.name, uid)
-    elif version_of(body) != runtime.memory(uid).written.version:
+        runtime.metrics.gone(*place)
+        return
+    runtime.metrics.backed_up(*place, (body.get("status") or {}).get("lastBackup"))
+    if version_of(body) != runtime.memory(uid).written.version:
         runtime.bells.of(uid).ring()
 
 
