@@ -45,6 +45,10 @@ test-torch: $(TORCH)/.torch ## Run the tests of the torch backends (installs tor
 test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real control plane, where one can be had)
 	$(BIN)/pytest operator/tests
 
+.PHONY: chart-test
+chart-test: $(VENV)/.dev ## Run the tests of the charts: lint, render, install, upgrade, uninstall on a real control plane
+	$(BIN)/pytest charts/tests
+
 .PHONY: check
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
@@ -53,6 +57,7 @@ check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
 	@$(BIN)/python -m ragbase_operator.crd --check
+	@$(BIN)/python -m ragbase_operator.charts --check
 	@$(BIN)/python .ci/secret_scan.py
 
 .PHONY: audit
@@ -67,6 +72,10 @@ docs: $(VENV)/.run ## Write the generated pages again
 .PHONY: crds
 crds: $(VENV)/.dev ## Write the CRDs and their reference page again, out of the operator's models
 	$(BIN)/python -m ragbase_operator.crd
+
+.PHONY: charts
+charts: $(VENV)/.dev ## Write what the charts hold of the operator's models again: CRDs, rights, values
+	$(BIN)/python -m ragbase_operator.charts
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## Format the code and mend what can be mended
