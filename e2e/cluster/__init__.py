@@ -4,6 +4,6 @@
 """
 
 from e2e.cluster.binaries import Binaries, UnavailableError, find_binaries
-from e2e.cluster.control_plane import ControlPlane, Write
+from e2e.cluster.control_plane import ControlPlane, NodeAccess, Write
 
-__all__ = ["Binaries", "ControlPlane", "UnavailableError", "Write", "find_binaries"]
+__all__ = ["Binaries", "ControlPlane", "NodeAccess", "UnavailableError", "Write", "find_binaries"]

@@ -1,4 +1,4 @@
-"""A build of the control plane from Go modules: some minutes, once for each version."""
+"""A build of programs from Go modules: some minutes, once for each version."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from e2e.cluster.version import KUBERNETES, MODULE
@@ -17,11 +18,11 @@ COMMANDS = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
-"""Programs and the packages they are built from."""
+"""Programs of a control plane and the packages they are built from."""
 
 
-def build(folder: Path) -> None:
-    """Build what ``folder`` lacks.
+def build(folder: Path, commands: Mapping[str, str] = COMMANDS, module: Path = MODULE) -> None:
+    """Build those of ``commands`` that ``folder`` lacks, at the versions that ``module`` pins.
 
     Raises:
         RuntimeError: there is no Go, or the build failed; the message holds its last words.
@@ -30,18 +31,18 @@ def build(folder: Path) -> None:
     if go is None:
         raise RuntimeError("no Go compiler on PATH")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, package in COMMANDS.items():
+    for name, package in commands.items():
         if not (folder / name).exists():
             print(f"Building {name} …", file=sys.stderr)
-            build_one(go, package, folder / name)
+            build_one(go, package, module, folder / name)
 
 
-def build_one(go: str, package: str, target: Path) -> None:
+def build_one(go: str, package: str, module: Path, target: Path) -> None:
     """Build one program; ``target`` appears only when it is whole."""
     unfinished = target.with_name(f".{target.name}-{os.getpid()}")
     done = subprocess.run(
         [go, "build", "-trimpath", "-ldflags", flags(), "-o", str(unfinished), package],
-        cwd=MODULE,
+        cwd=module,
         env={**os.environ, "CGO_ENABLED": "0"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from e2e.cluster.identity import CONTROLLERS, Identity
 
-__all__ = ["apiserver", "controller_manager", "etcd"]
+__all__ = ["SERVICES", "apiserver", "controller_manager", "etcd"]
 
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -21,7 +21,7 @@ AUDIT_POLICY = {
 """Every request that asks for a change, once it is answered."""
 
 SERVICES = "10.96.0.0/16"
-"""Addresses of Services; nothing routes them here."""
+"""Addresses of Services; only a node routes them."""
 
 
 def etcd(program: Path, folder: Path, ports: tuple[int, int]) -> list[str]:
@@ -42,25 +42,31 @@ def etcd(program: Path, folder: Path, ports: tuple[int, int]) -> list[str]:
 
 
 def apiserver(
-    program: Path, folder: Path, identity: Identity, port: int, etcd_port: int
+    program: Path,
+    folder: Path,
+    identity: Identity,
+    ports: tuple[int, int],
+    node_address: str | None = None,
 ) -> list[str]:
-    """On the loopback, with static tokens, RBAC, and an audit log of all writes."""
+    """With static tokens, RBAC, and an audit log of all writes; ``ports`` its own and etcd's.
+
+    On the loopback, or for a node of the address ``node_address``.
+    """
+    port, etcd_port = ports
+    where = on_the_loopback() if node_address is None else for_a_node(identity, node_address)
     policy = folder / "audit-policy.json"
     policy.write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
     return [
         str(program),
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
+        *where,
         f"--secure-port={port}",
-        "--endpoint-reconciler-type=none",
         f"--service-cluster-ip-range={SERVICES}",
         f"--tls-cert-file={identity.certificate}",
         f"--tls-private-key-file={identity.key}",
         f"--cert-dir={folder}",
         f"--token-auth-file={identity.token_file}",
         "--anonymous-auth=false",
-        "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={identity.key}",
         f"--service-account-signing-key-file={identity.key}",
@@ -69,6 +75,30 @@ def apiserver(
         "--audit-log-mode=blocking",
         "--allow-privileged=true",
         "--profiling=false",
+    ]
+
+
+def on_the_loopback() -> list[str]:
+    """No pod reaches it: the Service `kubernetes` has no endpoint."""
+    return [
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        "--endpoint-reconciler-type=none",
+        "--authorization-mode=RBAC",
+    ]
+
+
+def for_a_node(identity: Identity, address: str) -> list[str]:
+    """Reached by pods at ``address``; a client of the kubelet, and trusting it, by one certificate."""
+    return [
+        "--bind-address=0.0.0.0",
+        f"--advertise-address={address}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        f"--kubelet-client-certificate={identity.certificate}",
+        f"--kubelet-client-key={identity.key}",
+        f"--kubelet-certificate-authority={identity.certificate}",
+        "--kubelet-preferred-address-types=InternalIP",
     ]
 
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from e2e.cluster import commands
 from e2e.cluster.binaries import Binaries
 from e2e.cluster.daemon import Daemon, free_port, wait_until
-from e2e.cluster.identity import Identity, make_identity
+from e2e.cluster.identity import LOOPBACK, Identity, make_identity
 from e2e.cluster.request import Answer, request
 
-__all__ = ["ControlPlane", "Write"]
+__all__ = ["ControlPlane", "NodeAccess", "Write"]
 
 
 class Write(NamedTuple):
@@ -38,6 +38,19 @@ class Write(NamedTuple):
     """The client's User-Agent."""
 
 
+class NodeAccess(NamedTuple):
+    """What a node and its pods need of a control plane."""
+
+    address: str
+    """Of the node: pods reach the API server there."""
+    port: int
+    """Of the API server."""
+    names: tuple[str, ...]
+    """Subject alternative names beyond the loopback's."""
+    users: Mapping[str, tuple[str, str]]
+    """The node's daemons: names here, to names and groups in the cluster."""
+
+
 class ControlPlane:
     """Starts on entering, in a temporary folder; ends its own processes and no other.
 
@@ -45,12 +58,14 @@ class ControlPlane:
     test grants to the user of that name).
     """
 
-    def __init__(self, binaries: Binaries) -> None:
+    def __init__(self, binaries: Binaries, node: NodeAccess | None = None) -> None:
         self.binaries = binaries
         self.folder = new_folder()
-        self.port = free_port()
+        self.port = node.port if node else free_port()
         self.url = f"https://127.0.0.1:{self.port}"
-        self.identity: Identity = make_identity(self.folder, self.url)
+        names = (*LOOPBACK, *node.names) if node else LOOPBACK
+        users = node.users if node else None
+        self.identity: Identity = make_identity(self.folder, self.url, names, users)
         self.ca_file = self.identity.certificate
         etcd_ports = (free_port(), free_port())
         self._etcd = Daemon(
@@ -59,7 +74,11 @@ class ControlPlane:
         self._apiserver = Daemon(
             "kube-apiserver",
             commands.apiserver(
-                binaries.apiserver, self.folder, self.identity, self.port, etcd_ports[0]
+                binaries.apiserver,
+                self.folder,
+                self.identity,
+                (self.port, etcd_ports[0]),
+                node.address if node else None,
             ),
             self.folder,
         )

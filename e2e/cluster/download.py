@@ -9,6 +9,7 @@ import platform
 import sys
 import tarfile
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from e2e.cluster.version import ETCD, KUBERNETES
@@ -22,7 +23,10 @@ KUBERNETES_URL = "https://dl.k8s.io/release"
 ETCD_URL = "https://github.com/etcd-io/etcd/releases/download"
 
 
-def download(folder: Path) -> None:
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager")
+
+
+def download(folder: Path, programs: Sequence[str] = CONTROL_PLANE) -> None:
     """Fetch what ``folder`` lacks, each file checked against its published SHA-256.
 
     Raises:
@@ -33,13 +37,13 @@ def download(folder: Path) -> None:
     if sys.platform != "linux" or machine is None:
         raise RuntimeError(f"nothing is published for {sys.platform} {platform.machine()}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("kube-apiserver", "kube-controller-manager"):
-        if not (folder / name).exists():
+    for name in programs:
+        if name != "etcd" and not (folder / name).exists():
             url = f"{KUBERNETES_URL}/{KUBERNETES}/bin/linux/{machine}/{name}"
             program = fetch(url)
             verify(program, fetch(f"{url}.sha256").decode().strip(), url)
             place(program, folder / name)
-    if not (folder / "etcd").exists():
+    if "etcd" in programs and not (folder / "etcd").exists():
         place(etcd(machine), folder / "etcd")
 
 

@@ -6,10 +6,11 @@ import base64
 import json
 import secrets
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CONTROLLERS", "Identity", "make_identity"]
+__all__ = ["CONTROLLERS", "LOOPBACK", "Identity", "make_identity"]
 
 CONTROLLERS = "controllers"
 """Our name for the user that the controller manager is."""
@@ -21,6 +22,9 @@ USERS = {
     CONTROLLERS: ("system:kube-controller-manager", ""),
 }
 """Names here, to names and groups in the cluster."""
+
+LOOPBACK = ("IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc")
+"""Names of a server that nobody else reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +40,41 @@ class Identity:
     kubeconfigs: dict[str, Path]
 
 
-def make_identity(folder: Path, url: str) -> Identity:
+def make_identity(
+    folder: Path,
+    url: str,
+    names: Sequence[str] = LOOPBACK,
+    more_users: Mapping[str, tuple[str, str]] | None = None,
+) -> Identity:
     """Write certificate, key, tokens and kubeconfigs for the API server at ``url``.
+
+    ``names`` are the certificate's subject alternative names; ``more_users`` like `USERS`.
 
     Raises:
         OSError: there is no ``openssl`` command.
     """
     certificate, key = folder / "server.crt", folder / "server.key"
-    self_signed(certificate, key)
-    tokens = {user: secrets.token_urlsafe(24) for user in USERS}
+    self_signed(certificate, key, names)
+    users = {**USERS, **(more_users or {})}
+    tokens = {user: secrets.token_urlsafe(24) for user in users}
     token_file = folder / "tokens.csv"
-    private(token_file, "".join(token_line(user, tokens[user]) for user in USERS))
-    kubeconfigs = {user: folder / f"{user}.kubeconfig" for user in USERS}
+    lines = (token_line(tokens[user], *users[user]) for user in users)
+    private(token_file, "".join(lines))
+    kubeconfigs = {user: folder / f"{user}.kubeconfig" for user in users}
     for user, path in kubeconfigs.items():
         private(path, kubeconfig(url, certificate, tokens[user]))
     return Identity(certificate, key, token_file, tokens, kubeconfigs)
 
 
-def self_signed(certificate: Path, key: Path) -> None:
-    """One RSA key and a certificate of it for the loopback (openssl 1.1.1 or newer)."""
+def self_signed(certificate: Path, key: Path, names: Sequence[str]) -> None:
+    """One RSA key and a certificate of it (openssl 1.1.1 or newer).
+
+    The API server shows it to clients, and to a kubelet as its client.
+    """
     extensions = (
-        "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc",
+        f"subjectAltName={','.join(names)}",
         "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign",
-        "extendedKeyUsage=serverAuth",
+        "extendedKeyUsage=serverAuth,clientAuth",
     )
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "30"]
     command += ["-subj", "/CN=kube-apiserver", "-keyout", str(key), "-out", str(certificate)]
@@ -67,9 +83,8 @@ def self_signed(certificate: Path, key: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def token_line(user: str, token: str) -> str:
+def token_line(token: str, name: str, groups: str) -> str:
     """A line of the API server's token file: token, user, uid, groups."""
-    name, groups = USERS[user]
     return f'{token},{name},{name},"{groups}"\n'
 
 
