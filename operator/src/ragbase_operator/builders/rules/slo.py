@@ -6,7 +6,6 @@ Alerts"): the long one says that it matters, the short one that it goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from ragbase_operator.builders.rules.objectives import ANSWERED, SEARCH_TARGETS, WITHIN_TARGET
@@ -35,15 +34,18 @@ def _errors(window: str) -> Record:
     )
 
 
-def _within_target(window: str) -> Iterator[Record]:
-    for mode, seconds in SEARCH_TARGETS.items():
-        within = f'ragbase_search_seconds_bucket{{$scope,mode="{mode}",le="{seconds}"}}'
-        whole = f'ragbase_search_seconds_count{{$scope,mode="{mode}"}}'
-        yield Record(
-            f"ragbase:search_within_target:ratio_rate{window}",
-            f"sum by ({_BY}, mode) (rate({within}[{window}]))"
-            f" / (sum by ({_BY}, mode) (rate({whole}[{window}])) > 0)",
-        )
+def _within_target(window: str) -> Record:
+    modes = (_within(mode, seconds, window) for mode, seconds in SEARCH_TARGETS.items())
+    return Record(f"ragbase:search_within_target:ratio_rate{window}", " or ".join(modes))
+
+
+def _within(mode: str, seconds: float, window: str) -> str:
+    within = f'ragbase_search_seconds_bucket{{$scope,mode="{mode}",le="{seconds}"}}'
+    whole = f'ragbase_search_seconds_count{{$scope,mode="{mode}"}}'
+    return (
+        f"sum by ({_BY}, mode) (rate({within}[{window}]))"
+        f" / (sum by ({_BY}, mode) (rate({whole}[{window}])) > 0)"
+    )
 
 
 def _quantile(quantile: int) -> Record:
@@ -59,7 +61,7 @@ SLO_RECORDS: Final = Group(
     (
         Record("ragbase:http_requests:rate5m", f"sum by ({_BY}) (rate({_REQUESTS}[5m]))"),
         *(_errors(window) for window in ("5m", "30m", "1h", "6h")),
-        *(record for window in ("5m", "1h") for record in _within_target(window)),
+        *(_within_target(window) for window in ("5m", "1h")),
         *(_quantile(each) for each in (50, 95, 99)),
     ),
 )
