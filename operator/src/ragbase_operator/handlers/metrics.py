@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from ragbase_operator.cluster.port import ClusterError
 from ragbase_operator.logs import get_logger
@@ -26,6 +26,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._log = get_logger("ragbase_operator")
         self._conditions: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
         self._errors: dict[str, str] = {}

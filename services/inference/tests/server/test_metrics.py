@@ -40,6 +40,7 @@ def test_the_names_are_teis(serve: Serve) -> None:
     found = types(live)
     assert {name for name, kind in found.items() if kind == "counter"} == {
         *COUNTERS,
+        "process_cpu_seconds_total",
         "ragbase_inference_oom_splits_total",
     }
     assert {name for name, kind in found.items() if kind == "histogram"} == set(HISTOGRAMS)

@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
 from ragbase_inference.server.compute import Compute
 from ragbase_inference.server.errors import Reason
@@ -34,6 +41,7 @@ class ServerMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._models: dict[str, ModelMetrics] = {}
         self.request_count = self._counter("te_request_count", "Requests.", "method")
         self.request_success = self._counter("te_request_success", "Answered requests.", "method")
