@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from e2e.cluster import ControlPlane, UnavailableError, find_binaries
+from e2e.operator_kit import install_crds
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -29,6 +30,13 @@ def api_server() -> Iterator[ControlPlane]:
         pytest.skip(str(error))
     with ControlPlane(binaries) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def server(api_server: ControlPlane) -> ControlPlane:
+    """The control plane, with our CRDs."""
+    install_crds(api_server)
+    return api_server
 
 
 @pytest.fixture

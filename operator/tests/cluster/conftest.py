@@ -64,12 +64,15 @@ class RealTwin:
         return answer.body if answer.status == 200 else None
 
     def edit(self, ref: Ref, change: Callable[[Manifest], Any]) -> None:
-        """Another client reads, changes and writes back."""
-        found = self.get(ref)
-        assert found is not None
-        change(found)
+        """Another client reads, changes and writes back; again where a controller was first."""
         path = PATHS[ref.kind].format(ref.namespace, ref.name)
-        answer = self.server.request("PUT", f"{path}?fieldManager=someone", found)
+        while True:
+            found = self.get(ref)
+            assert found is not None
+            change(found)
+            answer = self.server.request("PUT", f"{path}?fieldManager=someone", found)
+            if answer.status != 409:
+                break
         assert answer.status == 200, answer.body
 
 

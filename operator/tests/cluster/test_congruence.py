@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from ragbase_operator.cluster.port import Cluster, KindAbsentError, RefusedError
+from ragbase_operator.cluster.port import (
+    NEVER,
+    Cluster,
+    ConflictError,
+    KindAbsentError,
+    RefusedError,
+)
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
 
 from ..eventually import eventually
@@ -53,6 +59,15 @@ def owner(manifest: Manifest) -> list[Manifest]:
     ]
 
 
+def on(version: str, manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
+
+
+def managers(manifest: Manifest) -> set[str]:
+    """Of `spec.replicas`."""
+    return {entry["manager"] for entry in manifest["metadata"]["managedFields"]}
+
+
 async def names(cluster: Cluster, namespace: str, labels: dict[str, str] | None = None) -> set[str]:
     found = await cluster.list("v1", "ConfigMap", namespace, labels)
     return {each["metadata"]["name"] for each in found} - {"kube-root-ca.crt"}
@@ -64,6 +79,34 @@ async def test_an_apply_makes_the_object_and_answers_it(twin: Twin) -> None:
     assert made["metadata"]["uid"]
     assert made["metadata"]["generation"] == 1
     assert "managedFields" not in made["metadata"]
+
+
+async def test_an_apply_on_another_version_is_a_conflict(twin: Twin) -> None:
+    first = await twin.cluster.apply(widget(twin.namespace, size=1))
+    seen = first["metadata"]["resourceVersion"]
+    second = await twin.cluster.apply(on(seen, widget(twin.namespace, size=2)))
+    assert second["spec"] == {"size": 2}
+    with pytest.raises(ConflictError):
+        await twin.cluster.apply(on(seen, widget(twin.namespace, size=3)))
+
+
+async def test_what_must_not_be_there_is_only_made(twin: Twin) -> None:
+    made = await twin.cluster.apply(on(NEVER, widget(twin.namespace, size=1)))
+    assert made["spec"] == {"size": 1}
+    with pytest.raises(ConflictError):
+        await twin.cluster.apply(on(NEVER, widget(twin.namespace, size=2)))
+    assert (await twin.cluster.apply(widget(twin.namespace, size=1))) == made
+
+
+async def test_who_holds_replicas_is_told(twin: Twin) -> None:
+    """An autoscaler's must be told from ours, in lists as in answers."""
+    ours = deployment(twin.namespace, replicas=2)
+    assert managers(await twin.cluster.apply(ours)) == {"ragbase-operator"}
+    twin.edit(ref_of(ours), lambda live: live["spec"].update(replicas=3))
+    [listed] = await twin.cluster.list("apps/v1", "Deployment", twin.namespace)
+    assert len(managers(listed)) == 1
+    assert "ragbase-operator" not in managers(listed)
+    assert managers(await twin.cluster.apply(deployment(twin.namespace))) == managers(listed)
 
 
 async def test_the_same_apply_again_changes_nothing(twin: Twin) -> None:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from e2e.cluster import ControlPlane
-from e2e.operator_kit import Harness, install_crds
-
-
-@pytest.fixture(scope="session")
-def server(api_server: ControlPlane) -> ControlPlane:
-    """The control plane, with our CRDs."""
-    install_crds(api_server)
-    return api_server
+from e2e.operator_kit import Harness
 
 
 @pytest_asyncio.fixture

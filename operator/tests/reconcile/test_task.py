@@ -171,3 +171,21 @@ async def test_a_benchmark_waits_for_a_ragbase_that_is_ready() -> None:
     stage.edit_spec(database={"mode": "cnpg"})
     await stage.run()
     assert _condition(await stage.step(), "Complete") == ("False", "WaitingForRagBase")
+
+
+async def test_the_job_of_an_earlier_task_of_the_name_is_waited_for() -> None:
+    """It was deleted and made anew before the garbage collector came by."""
+    stage = TaskStage()
+    await stage.task("RagBaseBackup", {"claimName": "shelf"})
+    await stage.step()
+    stage.end("one-backup", {"path": "/backup/old"})
+    await stage.step()
+    old = stage.child("Job", "one-backup")["metadata"]["uid"]
+    stage.cluster._store._objects.pop(Ref(API_VERSION, "RagBaseBackup", NAMESPACE, "one"))
+    await stage.task("RagBaseBackup", {"claimName": "shelf"})
+    status = await stage.step()
+    assert _condition(status, "Complete") == ("False", "NameTaken")
+    assert _condition(status, "Failed")[0] == "False"
+    assert stage.child("Job", "one-backup")["metadata"]["uid"] == old
+    await stage.cluster.delete(ref(stage.child("Job", "one-backup")))
+    assert _condition(await stage.step(), "Complete") == ("False", "Running")

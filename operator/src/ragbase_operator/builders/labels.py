@@ -16,14 +16,17 @@ __all__ = [
     "MIGRATION_HASH",
     "OWNER_LABEL",
     "component_of",
+    "instance_of",
     "labels_of",
     "owner_labels",
+    "owner_of",
     "owner_reference",
     "selector_of",
 ]
 
 FIELD_MANAGER = "ragbase-operator"
 COMPONENT_LABEL = "app.kubernetes.io/component"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
 OWNER_LABEL = "ragbase.dev/owner"
 """On every child, with the uid of its RagBase: what list and prune go by."""
 CONFIG_HASH = "ragbase.dev/config-hash"
@@ -36,7 +39,7 @@ def selector_of(ragbase: RagBase, component: str) -> dict[str, str]:
     """The labels that select the pods of a component; they never change."""
     return {
         "app.kubernetes.io/name": "ragbase",
-        "app.kubernetes.io/instance": label_value(ragbase.name),
+        INSTANCE_LABEL: label_value(ragbase.name),
         COMPONENT_LABEL: component,
     }
 
@@ -72,3 +75,15 @@ def component_of(manifest: Manifest) -> str:
     """The component a child belongs to, as its label says; "" where it has none."""
     labels: dict[str, str] = manifest["metadata"].get("labels") or {}
     return labels.get(COMPONENT_LABEL, "")
+
+
+def owner_of(manifest: Manifest) -> str | None:
+    """The uid in the owner label; None where it is no child."""
+    labels: dict[str, str] = manifest["metadata"].get("labels") or {}
+    return labels.get(OWNER_LABEL)
+
+
+def instance_of(manifest: Manifest) -> str | None:
+    """The name of the RagBase in a child's label, as `names.label_value` made it."""
+    labels: dict[str, str] = manifest["metadata"].get("labels") or {}
+    return labels.get(INSTANCE_LABEL)

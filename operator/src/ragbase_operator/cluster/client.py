@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from ragbase_operator.cluster.config import load_configuration
 from ragbase_operator.cluster.discovery import Discovery, Resource
@@ -21,13 +22,15 @@ FIELD_MANAGER = "ragbase-operator"
 APPLY = "application/apply-patch+yaml"
 """Server-side apply; JSON is YAML."""
 
+REPLICAS: Final[Manifest] = {"f:spec": {"f:replicas": {}}}
+"""The one field of which it matters who holds it: an autoscaler may."""
+
 PAGE = 500
 """Objects in one response of a list."""
 
 
 class KubernetesCluster:
-    """Implements `Cluster`. Objects come without ``managedFields``: half their size, and nobody
-    here reads them."""
+    """Implements `Cluster`. Of ``managedFields``, half the size of an object, one field is kept."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -144,6 +147,13 @@ def named(item: Manifest, ref: Ref) -> Manifest:
 
 
 def slim(manifest: Manifest) -> Manifest:
-    """The object without ``managedFields``."""
-    manifest.get("metadata", {}).pop("managedFields", None)
+    """The object, of whose ``managedFields`` only who holds `spec.replicas` is left."""
+    metadata = manifest.get("metadata", {})
+    holders = [
+        {"manager": entry.get("manager", ""), "fieldsV1": REPLICAS}
+        for entry in metadata.pop("managedFields", None) or ()
+        if "f:replicas" in (entry.get("fieldsV1") or {}).get("f:spec", {})
+    ]
+    if holders:
+        metadata["managedFields"] = holders
     return manifest

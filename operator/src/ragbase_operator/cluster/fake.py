@@ -13,11 +13,20 @@ from copy import deepcopy
 from ragbase_operator.cluster import fake_rules as rules
 from ragbase_operator.cluster.fake_fields import Holders, flatten, unflatten
 from ragbase_operator.cluster.fake_store import Store
-from ragbase_operator.cluster.port import ClusterError, KindAbsentError, RefusedError
+from ragbase_operator.cluster.port import (
+    ClusterError,
+    ConflictError,
+    KindAbsentError,
+    RefusedError,
+)
 from ragbase_operator.models.kinds import GROUP
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
 
 __all__ = ["FakeCluster"]
+
+
+REPLICAS = ("spec", "replicas")
+FIELD_MANAGER = "ragbase-operator"
 
 
 class FakeCluster:
@@ -42,8 +51,12 @@ class FakeCluster:
         ref = ref_of(manifest)
         self._check(ref.api_version, ref.kind)
         old = self._store.get(ref)
+        expected = manifest["metadata"].get("resourceVersion")
+        if old is not None and expected not in (None, old["metadata"]["resourceVersion"]):
+            raise ConflictError(f"{ref}: the object has been modified")
         holders = deepcopy(self._holders_of(old, subresource))
         wished = dict(flatten(self._wished(manifest, subresource)))
+        wished.pop(("metadata", "resourceVersion"), None)
         new = unflatten(holders.apply(dict(flatten(old or {})), wished))
         self._refuse(ref, old, new, subresource)
         if self._store.put(new):
@@ -51,7 +64,7 @@ class FakeCluster:
         now = self._store.get(ref)
         if now:
             self._holders.setdefault(now["metadata"]["uid"], {})[subresource] = holders
-        return now or new
+        return self._shown(now or new)
 
     async def list(
         self,
@@ -64,7 +77,7 @@ class FakeCluster:
         self._check(api_version, kind)
         wanted = (labels or {}).items()
         return [
-            each
+            self._shown(each)
             for each in self._store.all()
             if (each["apiVersion"], each["kind"]) == (api_version, kind)
             and namespace in (None, "", each["metadata"].get("namespace", ""))
@@ -116,6 +129,18 @@ class FakeCluster:
         for each in self._store.all():
             if each["metadata"].get("namespace") == namespace and self._store.get(ref_of(each)):
                 self._store.delete(ref_of(each))
+
+    def _shown(self, manifest: Manifest) -> Manifest:
+        """The object, with who holds its `spec.replicas`."""
+        holders = self._holders_of(manifest, None)
+        held = {FIELD_MANAGER: holders.ours, "others": holders.theirs}
+        managers = [name for name, paths in held.items() if REPLICAS in paths]
+        if managers:
+            fields: Manifest = {"f:spec": {"f:replicas": {}}}
+            manifest["metadata"]["managedFields"] = [
+                {"manager": name, "fieldsV1": fields} for name in managers
+            ]
+        return manifest
 
     def _check(self, api_version: str, kind: str) -> None:
         if self.outage:

@@ -19,7 +19,8 @@ class Store:
 
     def __init__(self) -> None:
         self._objects: dict[Ref, Manifest] = {}
-        self._version = 0
+        self._version = 1
+        """Of the last write; an empty etcd has this one, so that no object has it."""
         self._gone: set[str] = set()
 
     def get(self, ref: Ref) -> Manifest | None:

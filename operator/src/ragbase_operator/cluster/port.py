@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from ragbase_operator.models.manifest import Manifest, Ref
 
-__all__ = ["Cluster", "ClusterError", "ConflictError", "KindAbsentError", "RefusedError"]
+__all__ = [
+    "NEVER",
+    "Cluster",
+    "ClusterError",
+    "ConflictError",
+    "KindAbsentError",
+    "RefusedError",
+]
 
 
 class ClusterError(Exception):
@@ -32,12 +39,21 @@ class ConflictError(ClusterError):
     """Another writer was first."""
 
 
+NEVER: Final = "1"
+"""The resource version with which an apply creates and never changes anything: no object has it,
+because the first write to an empty etcd is its second revision, and a version that does not fit
+is looked at only where there is an object (k8s.io/apiserver, Store.Update)."""
+
+
 class Cluster(Protocol):
     """All methods raise `ClusterError` or one of its kinds."""
 
     async def apply(self, manifest: Manifest, *, subresource: str | None = None) -> Manifest:
-        """Server-side apply with our field manager and ``force``; the object as it is then,
-        without ``managedFields``.
+        """Server-side apply with our field manager and ``force``; the object as it is then, of
+        whose ``managedFields`` only the managers of `spec.replicas` are left.
+
+        With a ``resourceVersion`` only on that version, else `ConflictError`; ``NEVER`` is the
+        version of what must not be there yet.
 
         Fields that an earlier apply held and this one leaves out are given up. A map that may
         come to be empty is left out, not sent as ``{}``: the server refuses a map of a custom

@@ -36,8 +36,11 @@ class Memory:
 
 
 def fingerprint(desired: Manifest) -> str:
-    """Hash of what is sent."""
-    return digest(canonical(desired), 16)
+    """Hash of what is sent, whatever version it must be sent on."""
+    metadata = {
+        name: value for name, value in desired["metadata"].items() if name != "resourceVersion"
+    }
+    return digest(canonical({**desired, "metadata": metadata}), 16)
 
 
 def signature(observed: Manifest) -> str:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragbase_operator.builders.kinds import CHILD_KINDS, FOREIGN_KINDS, Kind
-from ragbase_operator.builders.labels import owner_labels, selector_of
+from ragbase_operator.builders.kinds import CHILD_KINDS, DATA_KINDS, FOREIGN_KINDS, Kind
+from ragbase_operator.builders.labels import owner_labels, owner_of, selector_of
 from ragbase_operator.cluster.port import KindAbsentError
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
 from ragbase_operator.models.objects import RagBase
@@ -15,10 +15,9 @@ from ragbase_operator.reconcile.context import Context
 from ragbase_operator.status.snapshot import Snapshot
 from ragbase_operator.status.workloads import wanted_pods
 
-__all__ = ["Observed", "list_children", "observe", "with_events"]
+__all__ = ["Observed", "find", "observe", "with_events"]
 
 _PODS = Kind("v1", "Pod")
-_SECRETS = Kind("v1", "Secret")
 _WORKLOADS = ("Deployment", "StatefulSet")
 
 
@@ -28,47 +27,44 @@ class Observed:
 
     children: dict[Ref, Manifest]
     pods: Sequence[Manifest]
-    secrets: dict[str, Manifest]
-    """All Secrets of the namespace by name: generated, retained, and referred to."""
+    data: dict[Ref, Manifest]
+    """All Secrets, claims and databases of the namespace: children, retained, and others'."""
     kinds: frozenset[str]
     """Foreign kinds that the cluster knows, as in `Inputs.kinds`."""
+
+    @property
+    def secrets(self) -> dict[str, Manifest]:
+        """All Secrets of the namespace by name: generated, retained, and referred to."""
+        return {ref.name: each for ref, each in self.data.items() if ref.kind == "Secret"}
 
 
 async def observe(ragbase: RagBase, context: Context) -> Observed:
     """List everything once. Raises `ClusterError` where the API server does not answer."""
-    children, pods, secrets = await asyncio.gather(
-        list_children(ragbase, context),
-        _listed(_PODS, ragbase.namespace, _pod_labels(ragbase), context),
-        _listed(_SECRETS, ragbase.namespace, {}, context),
-    )
-    found, kinds = children
-    return Observed(
-        children=found,
-        pods=pods or (),
-        secrets={each["metadata"]["name"]: each for each in secrets or ()},
-        kinds=kinds,
-    )
-
-
-async def list_children(
-    ragbase: RagBase, context: Context
-) -> tuple[dict[Ref, Manifest], frozenset[str]]:
-    """Children of all kinds, and which foreign kinds the cluster knows."""
     gate = asyncio.Semaphore(context.parallel)
 
     async def one(kind: Kind) -> Sequence[Manifest] | None:
         async with gate:
-            return await _listed(kind, ragbase.namespace, owner_labels(ragbase), context)
+            return await _listed(kind, ragbase.namespace, _labels(ragbase, kind), context)
 
-    kinds = (*CHILD_KINDS, *FOREIGN_KINDS)
-    lists = await asyncio.gather(*map(one, kinds))
+    kinds = (_PODS, *CHILD_KINDS, *FOREIGN_KINDS)
+    pods, *lists = await asyncio.gather(*map(one, kinds))
     found = {ref_of(each): each for objects in lists for each in objects or ()}
-    known = zip(kinds, lists, strict=True)
-    return found, frozenset(
-        kind.foreign_name
-        for kind, objects in known
-        if kind in FOREIGN_KINDS and objects is not None
+    return Observed(
+        children={ref: each for ref, each in found.items() if owner_of(each) == ragbase.uid},
+        pods=pods or (),
+        data={ref: each for ref, each in found.items() if ref.kind in DATA_KINDS},
+        kinds=frozenset(
+            kind.foreign_name
+            for kind, objects in zip(kinds[1:], lists, strict=True)
+            if kind in FOREIGN_KINDS and objects is not None
+        ),
     )
+
+
+async def find(ref: Ref, context: Context) -> Manifest | None:
+    """One object; None where it is not there."""
+    objects = await context.cluster.list(ref.api_version, ref.kind, ref.namespace)
+    return next((each for each in objects if ref_of(each) == ref), None)
 
 
 async def with_events(seen: Snapshot, namespace: str, context: Context) -> Snapshot:
@@ -79,9 +75,13 @@ async def with_events(seen: Snapshot, namespace: str, context: Context) -> Snaps
     return Snapshot(seen.children, seen.pods, _by_time(events), seen.failed)
 
 
-def _pod_labels(ragbase: RagBase) -> dict[str, str]:
-    labels = selector_of(ragbase, "")
-    return {name: value for name, value in labels.items() if value}
+def _labels(ragbase: RagBase, kind: Kind) -> dict[str, str]:
+    """Children are listed by their owner, pods by what selects them, and what holds data whole."""
+    if kind.kind in DATA_KINDS:
+        return {}
+    if kind == _PODS:
+        return {name: value for name, value in selector_of(ragbase, "").items() if value}
+    return owner_labels(ragbase)
 
 
 async def _listed(

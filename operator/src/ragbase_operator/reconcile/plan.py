@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragbase_operator.builders.components import MIGRATE, MIGRATION_GATED
-from ragbase_operator.builders.handover import leave_replicas
 from ragbase_operator.builders.kinds import holds_data
 from ragbase_operator.builders.labels import component_of
 from ragbase_operator.models.manifest import Manifest, Ref, ref_of
+from ragbase_operator.models.objects import RagBase
 from ragbase_operator.reconcile.memory import Applied, fingerprint, signature
+from ragbase_operator.reconcile.ownership import fault_of_name, on_version, other_owner
+from ragbase_operator.status.faults import Fault
 from ragbase_operator.status.workloads import is_finished
 
 __all__ = ["Plan", "image_of", "make_plan"]
@@ -26,29 +28,37 @@ class Plan:
     held: Sequence[Ref] = ()
     skipped: Sequence[Ref] = ()
     prune: Sequence[Manifest] = ()
+    refused: Mapping[Ref, Fault] = field(default_factory=dict)
+    """Children whose names are taken."""
 
 
 def make_plan(
-    owner: str,
+    ragbase: RagBase,
     desired: Sequence[Manifest],
     children: Mapping[Ref, Manifest],
+    data: Mapping[Ref, Manifest],
     applied: Mapping[Ref, Applied],
 ) -> Plan:
-    """The plan for the children of the resource with uid ``owner``.
+    """The plan for the children of a RagBase; ``data``: see `Observed.data`.
 
-    A child is left alone where it is what our last apply made of it and the same is desired.
+    A child is left alone where it is what our last apply made of it and the same is desired. One
+    that was not seen is applied only as a new object, and what holds data only as it was seen:
+    a Secret that somebody edits meanwhile is not overwritten.
     """
+    there = {**data, **children}
+    refused = _refused(ragbase, desired, data)
     held = _held(desired, children)
     to_apply, skipped = [], []
     for wished in desired:
         ref = ref_of(wished)
-        if ref in held:
+        if ref in held or ref in refused:
             continue
-        manifest = leave_replicas(wished, children.get(ref))
-        if _is_settled(manifest, children.get(ref), applied.get(ref)):
+        if _is_settled(wished, children.get(ref), applied.get(ref)):
             skipped.append(ref)
+        elif ref in data or ref not in there:
+            to_apply.append(on_version(wished, there.get(ref)))
         else:
-            to_apply.append(manifest)
+            to_apply.append(wished)
     wanted = {ref_of(manifest) for manifest in desired}
     return Plan(
         apply=to_apply,
@@ -57,8 +67,9 @@ def make_plan(
         prune=[
             child
             for ref, child in children.items()
-            if ref not in wanted and _may_prune(child, owner)
+            if ref not in wanted and _may_prune(child, ragbase.uid)
         ],
+        refused=refused,
     )
 
 
@@ -97,6 +108,14 @@ def _held(desired: Iterable[Manifest], children: Mapping[Ref, Manifest]) -> set[
         and (there := children.get(ref_of(manifest))) is not None
         and image_of(there) != image_of(manifest)
     }
+
+
+def _refused(
+    ragbase: RagBase, desired: Iterable[Manifest], data: Mapping[Ref, Manifest]
+) -> dict[Ref, Fault]:
+    """What holds data, has the name of a child and is another's."""
+    owners = {ref: other_owner(data[ref], ragbase) for ref in map(ref_of, desired) if ref in data}
+    return {ref: fault_of_name(ref, owner) for ref, owner in owners.items() if owner is not None}
 
 
 def _may_prune(child: Manifest, owner: str) -> bool:

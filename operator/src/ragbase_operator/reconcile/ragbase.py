@@ -37,6 +37,10 @@ from ragbase_operator.status.writer import last_status, write_status
 __all__ = ["reconcile"]
 
 
+_STALE_S = 1.0
+"""Until the next look after one that was overtaken by other writers."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pass:
     """What a pass knows by the time it judges."""
@@ -47,6 +51,8 @@ class _Pass:
     reindex: str
     served: RagBase
     """The RagBase as it is built: with the model of its index, whatever the spec says."""
+    stale: bool
+    """Whether something was written by others between our look and our apply."""
 
 
 async def reconcile(body: Mapping[str, Any], context: Context, memory: Memory) -> Outcome:
@@ -74,7 +80,7 @@ async def reconcile(body: Mapping[str, Any], context: Context, memory: Memory) -
     await write_status(
         context.cluster, RAGBASE.name, ragbase, before, status, context.clock(), memory.written
     )
-    return _outcome(verdicts, made.seen, context)
+    return _outcome(verdicts, made, context)
 
 
 async def _converge(
@@ -85,10 +91,16 @@ async def _converge(
     desired = _possible(build(served, gather_inputs(served, observed, context)), observed)
     desired = [leave_replicas(each, observed.children.get(ref_of(each))) for each in desired]
     paused = is_paused(ragbase)
-    plan = Plan() if paused else make_plan(ragbase.uid, desired, observed.children, memory.applied)
-    done = await carry_out(plan, context, memory)
+    plan = Plan() if paused else _plan(ragbase, desired, observed, memory)
+    done = await carry_out(ragbase, plan, context, memory)
     seen = await with_events(_read_back(observed, done), ragbase.namespace, context)
-    return _Pass(desired, seen, observed, reindex, served)
+    return _Pass(desired, seen, observed, reindex, served, stale=bool(done.stale))
+
+
+def _plan(
+    ragbase: RagBase, desired: Sequence[Manifest], observed: Observed, memory: Memory
+) -> Plan:
+    return make_plan(ragbase, desired, observed.children, observed.data, memory.applied)
 
 
 async def _reindex(ragbase: RagBase, observed: Observed, context: Context, memory: Memory) -> str:
@@ -201,11 +213,13 @@ async def _tell_invalid(
     return Outcome(context.resync_s, "invalid", ((Type.READY, "False"),))
 
 
-def _outcome(verdicts: Mapping[Type, Verdict], seen: Snapshot, context: Context) -> Outcome:
+def _outcome(verdicts: Mapping[Type, Verdict], made: _Pass, context: Context) -> Outcome:
     """A RagBase that is well is looked at again at leisure, any other one soon."""
-    well = verdicts[Type.READY].status == "True" and not seen.failed
+    failed = made.seen.failed
+    well = verdicts[Type.READY].status == "True" and not failed
+    after_s = context.resync_s if well else context.retry_s
     return Outcome(
-        after_s=context.resync_s if well else context.retry_s,
-        result="failed" if seen.failed else ("ready" if well else "waiting"),
+        after_s=_STALE_S if made.stale else after_s,
+        result="failed" if failed else ("ready" if well else "waiting"),
         conditions=tuple((str(kind), verdict.status) for kind, verdict in verdicts.items()),
     )

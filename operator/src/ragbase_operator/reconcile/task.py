@@ -14,7 +14,7 @@ from ragbase_operator.builders.tasks import (
     restore_steps,
     task_job,
 )
-from ragbase_operator.cluster.port import RefusedError
+from ragbase_operator.cluster.port import ConflictError, RefusedError
 from ragbase_operator.models.kinds import API_VERSION, BACKUP, BENCHMARK, RAGBASE, RESTORE
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase, Resource
@@ -22,6 +22,7 @@ from ragbase_operator.reconcile.context import Context, Outcome
 from ragbase_operator.reconcile.inputs import gather_inputs
 from ragbase_operator.reconcile.memory import Memory
 from ragbase_operator.reconcile.observe import observe
+from ragbase_operator.reconcile.ownership import on_version
 from ragbase_operator.reconcile.reading import read_ragbase, read_task, version_of
 from ragbase_operator.reconcile.results import result_of
 from ragbase_operator.status.conditions import merge_conditions, timestamp
@@ -86,8 +87,16 @@ async def _advance(
 
 
 async def _started(job: Manifest, context: Context) -> Manifest:
+    """Make the Job; never take one of the same name, such as that of an earlier task."""
     try:
-        return await context.cluster.apply(job)
+        return await context.cluster.apply(on_version(job, None))
+    except ConflictError as error:
+        name = job["metadata"]["name"]
+        raise _UnableError(
+            TaskReason.NAME_TAKEN,
+            f"there is a Job {name} already that is not of this task; it starts once that is gone: "
+            "delete it, or make a task of another name",
+        ) from error
     except RefusedError as error:
         raise _UnableError(TaskReason.JOB_FAILED, fault_of_error(error).message) from error
 
