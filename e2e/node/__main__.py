@@ -1,4 +1,5 @@
-"""``start`` a node that stays, ``stop`` it, tell its ``status``; ``run`` one until Ctrl-C."""
+"""``start`` a node that stays, ``stop`` it, tell its ``status``; ``run`` one until Ctrl-C;
+``load`` images into it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import argparse
 import sys
 
 from e2e.cluster.binaries import UnavailableError
-from e2e.node import host, packages
+from e2e.node import host, images, packages
 from e2e.node.addresses import HOME
 from e2e.node.programs import node_programs
 
@@ -14,11 +15,14 @@ from e2e.node.programs import node_programs
 def main() -> int:
     """Run a command; 1 where it fails, and for the status of no node."""
     parser = argparse.ArgumentParser(prog="python -m e2e.node", description=__doc__)
-    parser.add_argument("command", choices=["start", "stop", "status", "run"])
-    command = parser.parse_args().command
+    parser.add_argument("command", choices=[*COMMANDS, "load"])
+    parser.add_argument("images", nargs="*", help="for load: images of buildah's store")
+    arguments = parser.parse_args()
     try:
-        return COMMANDS[command]()
-    except (host.NodeError, UnavailableError, packages.MissingPackagesError) as error:
+        if arguments.command == "load":
+            return load(arguments.images)
+        return COMMANDS[arguments.command]()
+    except (RuntimeError, UnavailableError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -40,6 +44,14 @@ def prepare() -> None:
     """What the machine lacks is fetched, built or installed, and that is said."""
     packages.have(packages.NODE)
     node_programs()
+
+
+def load(references: list[str]) -> int:
+    """Bring images into the node."""
+    for reference in references:
+        done = "loaded" if images.load(reference, host.enter(), HOME) else "is there"
+        print(f"{reference}: {done}", flush=True)
+    return 0
 
 
 def stop() -> int:
