@@ -7,9 +7,11 @@ app.kubernetes.io/instance: {{ include "ragbase-operator.instance" . }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
+{{- /* Of a hook's pod: `root` and `component`, which is `uninstall` or `test`. */ -}}
 {{- define "ragbase-operator.hookSelector" -}}
 app.kubernetes.io/name: ragbase-operator-hook
-app.kubernetes.io/instance: {{ include "ragbase-operator.instance" . }}
+app.kubernetes.io/instance: {{ include "ragbase-operator.instance" .root }}
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{- define "ragbase-operator.instance" -}}
@@ -30,6 +32,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "ragbase-operator.hookLabels" -}}
-{{- $own := printf "%s\n%s" (include "ragbase-operator.hookSelector" .) (include "ragbase-operator.common" .) -}}
-{{ merge (fromYaml $own) .Values.labels | toYaml }}
+{{- $own := printf "%s\n%s" (include "ragbase-operator.hookSelector" .) (include "ragbase-operator.common" .root) -}}
+{{ merge (fromYaml $own) .root.Values.labels | toYaml }}
 {{- end -}}

@@ -80,7 +80,8 @@ def _rules(rules: list[Any]) -> str:
 def _operator_schema() -> Schema:
     schema = values_schema(OperatorValues, "Values of the chart ragbase-operator")
     images = schema["properties"]["settings"]["properties"]["images"]
-    images["propertyNames"] = {"enum": [field.name for field in fields(Images)]}
+    images["properties"] = {field.name: images["additionalProperties"] for field in fields(Images)}
+    images["additionalProperties"] = False
     return schema
 
 
