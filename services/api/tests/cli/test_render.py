@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import asdict, replace
 from typing import Any
 
 from hypothesis import given
@@ -103,13 +104,9 @@ def test_marks_always_stand_on_the_match(content: str, data: st.DataObject) -> N
 
 
 def test_documents_cannot_send_escape_sequences() -> None:
-    row = (
-        answer()
-        .results[0]
-        .model_copy(
-            update={"content": "a\x1b[2Jb", "document_title": "\x1b]0;t\x07", "highlights": []}
-        )
+    row = replace(
+        answer().results[0], content="a\x1b[2Jb", document_title="\x1b]0;t\x07", highlights=[]
     )
-    text = shown(answer(results=[row.model_dump()]))
+    text = shown(answer(results=[asdict(row)]))
     assert "\x1b" not in text
     assert "a [2Jb" in text

@@ -16,10 +16,10 @@ from ragbase.text.analyse import analyser
 def marked(content: str, query: str, language: str = "english") -> list[str]:
     found = analyser(language)
     spans = highlights(content, found.query_terms(query), found)
-    return [content[span["start"] : span["end"]] for span in spans]
+    return [content[start:end] for start, end in spans]
 
 
-def reference(content: str, terms: list[str], language: str) -> list[dict[str, int]]:
+def reference(content: str, terms: list[str], language: str) -> list[tuple[int, int]]:
     """By analysing all of the content at once."""
     covered = [False] * len(content)
     joined = [False] * len(content)  # position is inside or at the end of a span that goes on
@@ -29,12 +29,12 @@ def reference(content: str, terms: list[str], language: str) -> list[dict[str, i
                 covered[position] = True
             for position in range(start + 1, end):
                 joined[position] = True
-    spans: list[dict[str, int]] = []
+    spans: list[tuple[int, int]] = []
     for position, inside in enumerate(covered):
-        if inside and spans and spans[-1]["end"] == position:
-            spans[-1]["end"] = position + 1
+        if inside and spans and spans[-1][1] == position:
+            spans[-1] = (spans[-1][0], position + 1)
         elif inside:
-            spans.append({"start": position, "end": position + 1})
+            spans.append((position, position + 1))
     return spans
 
 
@@ -87,14 +87,14 @@ def test_a_long_query_costs_no_more_than_the_text() -> None:
 
 def test_touching_and_overlapping_matches_are_one_span() -> None:
     found = analyser("english")
-    assert highlights("日本語", ["日本", "本語"], found) == [{"start": 0, "end": 3}]
-    assert highlights("ab ab", ["ab"], found) == [{"start": 0, "end": 2}, {"start": 3, "end": 5}]
+    assert highlights("日本語", ["日本", "本語"], found) == [(0, 3)]
+    assert highlights("ab ab", ["ab"], found) == [(0, 2), (3, 5)]
 
 
 def test_the_number_of_spans_is_limited() -> None:
     spans = highlights("word " * 1000, ["word"], analyser("english"))
     assert len(spans) == HIGHLIGHTS_MAX
-    assert spans[-1] == {"start": 5 * HIGHLIGHTS_MAX - 5, "end": 5 * HIGHLIGHTS_MAX - 1}
+    assert spans[-1] == (5 * HIGHLIGHTS_MAX - 5, 5 * HIGHLIGHTS_MAX - 1)
 
 
 PIECES = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -89,8 +89,7 @@ class Document:
     content_hash: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """A chunk as read back for an answer; offsets are None on rows adopted from elsewhere."""
 
     id: int
@@ -104,7 +103,7 @@ class StoredChunk:
     document_title: str
     collection: str
     external_id: str | None
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

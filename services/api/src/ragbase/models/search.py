@@ -153,18 +153,19 @@ class SearchRequest(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
-    """A part of a row's content that matches the query: code points, end exclusive.
+# What an answer holds hundreds of are plain values: models take many times longer to make, and
+# frozen dataclasses twice as long.
 
-    An answer holds hundreds; they are plain values because models take many times longer to make.
-    """
+
+@dataclass(slots=True)
+class Highlight:
+    """A part of a row's content that matches the query: code points, end exclusive."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """Where a row stood in one stage; rank from 1."""
 
@@ -172,30 +173,40 @@ class Place:
     score: float
 
 
-class SearchRow(BaseModel):
+@dataclass(slots=True)
+class SearchRow:
     """One found chunk."""
 
     chunk_id: int
     document_id: int
     document_title: str
-    content: str = Field(description="The chunk as it stands in the document.")
-    score: float = Field(description="What it measures is told by the answer's `score_kind`.")
-    sources: list[ArmName] = Field(description="Arms that returned this chunk.")
+    content: Annotated[str, Field(description="The chunk as it stands in the document.")]
+    score: Annotated[
+        float, Field(description="What it measures is told by the answer's `score_kind`.")
+    ]
+    sources: Annotated[list[ArmName], Field(description="Arms that returned this chunk.")]
     collection: str
-    external_id: str | None = Field(description="The document's id in the caller's system.")
-    metadata: dict[str, Any] = Field(description="The document's metadata.")
-    chunk_index: int = Field(description="Position among the document's chunks, from 0.")
-    start: int | None = Field(
-        description="Where the chunk starts in the document's content, in code points; null on "
-        "documents taken over from another schema."
-    )
-    end: int | None = Field(description="Where it ends, exclusive.")
-    highlights: list[Highlight] = Field(
-        description="Places in `content` that match the query's terms, in order."
-    )
-    explain: dict[ExplainedPart, Place] | None = Field(
-        default=None, description="Rank and score by stage; null unless asked for."
-    )
+    external_id: Annotated[
+        str | None, Field(description="The document's id in the caller's system.")
+    ]
+    metadata: Annotated[dict[str, Any], Field(description="The document's metadata.")]
+    chunk_index: Annotated[int, Field(description="Position among the document's chunks, from 0.")]
+    start: Annotated[
+        int | None,
+        Field(
+            description="Where the chunk starts in the document's content, in code points; null on "
+            "documents taken over from another schema."
+        ),
+    ]
+    end: Annotated[int | None, Field(description="Where it ends, exclusive.")]
+    highlights: Annotated[
+        list[Highlight],
+        Field(description="Places in `content` that match the query's terms, in order."),
+    ]
+    explain: Annotated[
+        dict[ExplainedPart, Place] | None,
+        Field(description="Rank and score by stage; null unless asked for."),
+    ] = None
 
 
 class SearchWarning(BaseModel):

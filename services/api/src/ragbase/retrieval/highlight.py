@@ -18,10 +18,8 @@ from ragbase.text.analyse import Analyser, Token, analyser
 
 __all__ = ["HIGHLIGHTS_MAX", "Highlighter", "Span", "highlights"]
 
-Span = dict[str, int]
-"""``{"start": …, "end": …}``, code points, end exclusive."""
-
-_Match = tuple[int, int]
+Span = tuple[int, int]
+"""Start and end, code points, end exclusive."""
 
 HIGHLIGHTS_MAX: Final = 100
 """Most spans of a row: the first ones."""
@@ -53,57 +51,66 @@ class Highlighter:
         self._plain = [term for term in self._wanted if _PLAIN_TERM.fullmatch(term)]
         self._vocabulary = _vocabulary(language)
         self._matching = self._vocabulary.runs_with(self._wanted)
-        self._matches: dict[str, list[_Match]] = {}
+        self._matches: dict[str, list[Span]] = {}
 
     def spans(self, content: str) -> list[Span]:
         """See `highlights`."""
         if not self._wanted:
             return []
-        runs = set(content.split())
+        runs = content.split()
         self._consider(runs)
-        spans: list[_Match] = []
-        for run in runs & self._matching:
-            found = self._matches.get(run)
-            if found is None:
-                found = self._matches[run] = self._match(run)
-            for offset in _occurrences(content, run):
-                spans += [(offset + start, offset + end) for start, end in found]
-        return [{"start": start, "end": end} for start, end in _merged(spans)[:HIGHLIGHTS_MAX]]
+        matching = self._matching
+        spans: list[Span] = []
+        at = 0
+        for run in runs:
+            if run in matching:
+                at = _next_run(content, run, at)
+                spans += [(at + start, at + end) for start, end in self._matches_of(run)]
+                at += len(run)
+        return _merged(spans)[:HIGHLIGHTS_MAX]
 
-    def _consider(self, runs: set[str]) -> None:
+    def _matches_of(self, run: str) -> list[Span]:
+        found = self._matches.get(run)
+        if found is None:
+            found = self._matches[run] = self._match(run)
+        return found
+
+    def _consider(self, runs: Sequence[str]) -> None:
         """Add to the matching runs those of ``runs`` that match, or are too long to tell."""
+        if self._vocabulary.knows(runs):
+            return
         for run in self._vocabulary.unknown(runs):
             if len(run) > _RUN_MAX or not self._wanted.isdisjoint(self._vocabulary.learn(run)):
                 self._matching.add(run)
 
-    def _match(self, run: str) -> list[_Match]:
+    def _match(self, run: str) -> list[Span]:
         """Spans of one run without white space."""
         if len(run) > _RUN_MAX:
             return list(self._match_long(run))
         return self._chosen(self._vocabulary.tokens(run))
 
-    def _match_long(self, run: str) -> Iterator[_Match]:
+    def _match_long(self, run: str) -> Iterator[Span]:
         for piece in _PIECE.finditer(run):
             offset = piece.start()
             for start, end in self._match_piece(piece[0]):
                 yield offset + start, offset + end
 
-    def _match_piece(self, text: str) -> list[_Match]:
+    def _match_piece(self, text: str) -> list[Span]:
         if _PLAIN_TERM.match(text):
             return self._match_plain(text)
         if len(self._plain) == len(self._wanted):
             return []
-        self._consider({text})
+        self._consider([text])
         return self._chosen(self._vocabulary.tokens(text)) if text in self._matching else []
 
-    def _match_plain(self, text: str) -> list[_Match]:
+    def _match_plain(self, text: str) -> list[Span]:
         """By the text's pairs where it is shorter than the list of terms, else by the terms."""
         if len(self._plain) <= len(text):
             return [(at, at + len(term)) for term in self._plain for at in _places(text, term)]
         ends = [(at, at + size) for size in (1, 2) for at in range(len(text) - size + 1)]
         return [(start, end) for start, end in ends if text[start:end] in self._wanted]
 
-    def _chosen(self, tokens: Iterable[Token]) -> list[_Match]:
+    def _chosen(self, tokens: Iterable[Token]) -> list[Span]:
         return [(start, end) for term, start, end in tokens if term in self._wanted]
 
 
@@ -119,8 +126,11 @@ class _Vocabulary:
     def runs_with(self, terms: Iterable[str]) -> set[str]:
         return {run for term in terms for run in self._runs.get(term, ())}
 
-    def unknown(self, runs: set[str]) -> set[str]:
-        return runs - self._known
+    def knows(self, runs: Iterable[str]) -> bool:
+        return self._known.issuperset(runs)
+
+    def unknown(self, runs: Iterable[str]) -> set[str]:
+        return set(runs) - self._known
 
     def learn(self, run: str) -> list[str]:
         """The terms of a run."""
@@ -158,21 +168,19 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _occurrences(content: str, run: str) -> list[int]:
-    """Where ``run`` stands between white space or the ends of ``content``."""
-    found: list[int] = []
-    at = content.find(run)
-    while at >= 0:
+def _next_run(content: str, run: str, at: int) -> int:
+    """Where ``run`` first stands from ``at`` on, between white space or the ends of ``content``."""
+    while True:
+        at = content.index(run, at)
         end = at + len(run)
         opens = at == 0 or content[at - 1].isspace()
         if opens and (end == len(content) or content[end].isspace()):
-            found.append(at)
-        at = content.find(run, end)  # none starts inside: there is no white space in a run
-    return found
+            return at
+        at = end  # none starts inside: there is no white space in a run
 
 
-def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))

@@ -16,8 +16,6 @@ __all__ = ["Explanation", "explain", "first_of_each_document", "make_rows"]
 Explanation = Mapping[int, dict[ExplainedPart, Place]]
 """Chunk id → places."""
 
-_FIELDS = set(SearchRow.model_fields)
-
 
 def first_of_each_document(hits: Iterable[FusedHit]) -> list[FusedHit]:
     """The best chunk of each document, in order."""
@@ -46,9 +44,7 @@ def _row(
     mark: Callable[[StoredChunk], list[Highlight]],
     explanation: Explanation | None,
 ) -> SearchRow:
-    """Not validated: every value is ours."""
-    return SearchRow.model_construct(
-        _FIELDS,
+    return SearchRow(
         chunk_id=hit.chunk_id,
         document_id=chunk.document_id,
         document_title=chunk.document_title,
@@ -75,7 +71,7 @@ def _marker(plan: SearchPlan) -> Callable[[StoredChunk], list[Highlight]]:
 
     def mark(chunk: StoredChunk) -> list[Highlight]:
         spans = highlighters[languages[chunk.collection]].spans(chunk.content)
-        return [Highlight(**span) for span in spans]
+        return [Highlight(start, end) for start, end in spans]
 
     return mark
 
