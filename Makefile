@@ -19,6 +19,7 @@ PACKAGES := services/api services/inference
 OPERATOR := operator
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-package ragbase-inference --quiet
+WITH_TORCH := services/inference/pyproject.toml --extra server --extra torch --extra gliner -c requirements/torch.txt
 INSTALL := $(UV) pip install --quiet --no-deps --require-hashes --python $(BIN)/python
 
 .PHONY: help
@@ -99,6 +100,21 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
+	$(COMPILE) operator/pyproject.toml -c requirements/dev.txt -o requirements/operator.txt
+	$(COMPILE) services/api/pyproject.toml -c requirements/dev.txt -o requirements/api.txt
+	$(COMPILE) services/inference/pyproject.toml --extra server -c requirements/dev.txt -o requirements/inference-cpu.txt
+	$(COMPILE) $(WITH_TORCH) -o requirements/inference-cuda.txt
+	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt
+	$(COMPILE) --no-deps requirements/postgres-client.in -c requirements/dev.txt -o requirements/postgres-client.txt
+	$(COMPILE) requirements/sbom.in -c requirements/dev.txt -o requirements/sbom.txt
+
+.PHONY: images
+images: ## Build container images (IMAGES, BASE_IMAGE, REGISTRY, ARCHIVES; see docs/images.md)
+	@$(PYTHON) -m images build $(IMAGES) --registry $(or $(REGISTRY),localhost) $(if $(BASE_IMAGE),--base-image $(BASE_IMAGE)) $(if $(ARCHIVES),--archives $(ARCHIVES)) $(addprefix --build-arg ,$(BUILD_ARGS))
+
+.PHONY: sbom
+sbom: ## Write a CycloneDX file of each built image to dist/sbom (IMAGES, BASE_IMAGE, REGISTRY)
+	@$(PYTHON) -m images sbom $(IMAGES) --registry $(or $(REGISTRY),localhost) $(if $(BASE_IMAGE),--base-image $(BASE_IMAGE))
 
 .PHONY: clean
 clean: ## Remove environments and caches of this checkout (not .ragbase, your data)

@@ -34,7 +34,7 @@ _UV: Final = re.compile(
     r"UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS|INSECURE_HOST|"
     r"HTTP_TIMEOUT|HTTP_RETRIES|NATIVE_TLS|SYSTEM_CERTS|INDEX_\w+_(USERNAME|PASSWORD))"
 )
-_PROXY: Final = re.compile(r"(?i:(https?|all|no)_proxy)")
+_OTHER: Final = re.compile(r"(?i:(https?|all|no)_proxy)|TORCH_INDEX_URL")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
@@ -66,7 +66,7 @@ def index_variables(environment: Mapping[str, str], pip: str) -> dict[str, str]:
     found |= {
         name: value
         for name, value in environment.items()
-        if value and (_UV.fullmatch(name) or _PROXY.fullmatch(name) or name in _PIP.values())
+        if value and (_UV.fullmatch(name) or _OTHER.fullmatch(name) or name in _PIP.values())
     }
     _translate(found)
     return {name: kept for name, value in found.items() if (kept := _reachable(name, value))}
