@@ -23,8 +23,10 @@ class _NoDiffBase(kopf.DiffBaseStorage):
         return None
 
 
-def configure(settings: KopfSettings) -> None:
+def configure(settings: KopfSettings, *, namespaced: bool = False) -> None:
     """Change ``settings`` in place."""
+    # Roles cannot see namespaces or CRDs: Kopf would ask for a minute before it gives up.
+    settings.scanning.disabled = namespaced
     settings.persistence.finalizer = FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=PREFIX)
     settings.persistence.diffbase_storage = _NoDiffBase()

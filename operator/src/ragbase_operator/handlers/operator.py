@@ -62,7 +62,7 @@ async def run_operator(
             )
             await kopf.operator(
                 registry=_registry(runtime, settings),
-                settings=_kopf_settings(),
+                settings=_kopf_settings(namespaced=bool(settings.namespaces)),
                 clusterwide=not settings.namespaces,
                 namespaces=list(settings.namespaces),
                 stop_flag=stop,
@@ -100,9 +100,9 @@ def _registry(runtime: Runtime, settings: OperatorSettings) -> kopf.OperatorRegi
     return registry
 
 
-def _kopf_settings() -> kopf.OperatorSettings:
+def _kopf_settings(*, namespaced: bool) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
-    configure(settings)
+    configure(settings, namespaced=namespaced)
     return settings
 
 

@@ -1,0 +1,78 @@
+"""A release of the operator's chart whose operator lives: here, as the account of its pod."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from e2e.cluster import ControlPlane
+from e2e.helm import Helm
+from e2e.operator_kit.harness import Harness
+
+from .accounts import kubeconfig_of
+from .kubelet import environment
+from .objects import CHARTS
+
+__all__ = ["Operator"]
+
+PODS = "/api/v1/namespaces/{}/pods"
+
+
+class Operator:
+    """Helm, the operator that it installs, and what a kubelet would do, in one namespace."""
+
+    def __init__(self, client: Helm, server: ControlPlane, namespace: str, folder: Path) -> None:
+        self.client = client
+        self.server = server
+        self.namespace = namespace
+        self.folder = folder
+        self.harness = Harness(server, namespace, folder / "operator.log")
+
+    async def helm(self, *arguments: str) -> str:
+        """A Helm command in the namespace; the loop goes on meanwhile. Raises `HelmError`."""
+        return await asyncio.to_thread(self.client.run, *arguments, "--namespace", self.namespace)
+
+    async def install(self, *settings: str) -> str:
+        """Install the operator; CRDs that an earlier release has left are taken over."""
+        chart = str(CHARTS / "ragbase-operator")
+        return await self.helm("install", "operator", chart, "--take-ownership", *settings)
+
+    def deployment(self) -> dict[str, Any]:
+        """As the API server has it."""
+        name = "operator-ragbase-operator"
+        path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{name}"
+        body: dict[str, Any] = self.server.request("GET", path).body
+        return body
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """The operator runs with the environment and the rights that the chart gives it."""
+        spec = self.deployment()["spec"]["template"]["spec"]
+        account = spec["serviceAccountName"]
+        config = kubeconfig_of(self.server, self.namespace, account, self.folder)
+        given = environment(spec["containers"][0], self.namespace)
+        await self.harness.start(**given, KUBECONFIG=str(config))
+        try:
+            yield
+        finally:
+            await self.harness.close()
+
+    async def pod(self, prefix: str, seconds: float = 30) -> dict[str, Any]:
+        """The pod whose name begins so, once it is there and not done."""
+        found: list[dict[str, Any]] = []
+
+        def there() -> bool:
+            listed = self.server.request("GET", PODS.format(self.namespace)).body["items"]
+            found[:] = [
+                each
+                for each in listed
+                if each["metadata"]["name"].startswith(prefix)
+                and each.get("status", {}).get("phase") == "Pending"
+            ]
+            return bool(found)
+
+        await self.harness.until(there, seconds)
+        return found[0]
