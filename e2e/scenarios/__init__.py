@@ -1,0 +1,1 @@
+"""Scenarios on a real cluster, driven by the official Kubernetes client: ``make e2e``."""
