@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -11,7 +12,11 @@ from ragbase_operator.builders.inputs import Images
 from ragbase_operator.cluster.port import Cluster
 from ragbase_operator.reconcile.probe import Probe
 
-__all__ = ["Context", "Meter", "Outcome"]
+__all__ = ["PASSES", "Context", "Meter", "Outcome"]
+
+PASSES = 4
+"""Passes of different resources that look and apply at once. More are no quicker, for one thread
+does the work, and what each of them has read is in memory at the same time."""
 
 
 class Meter(Protocol):
@@ -40,6 +45,8 @@ class Context:
     """The same for one that is not well."""
     parallel: int = 8
     """Requests of one pass at once."""
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PASSES))
+    """Held while a pass looks and applies, not while it waits for a search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,9 @@ async def reconcile(body: Mapping[str, Any], context: Context, memory: Memory) -
         ragbase = read_ragbase(body)
     except ValidationError as error:
         return await _tell_invalid(body, error, context, memory)
-    observed = await observe(ragbase, context)
-    made = await _converge(ragbase, observed, context, memory)
+    async with context.gate:
+        observed = await observe(ragbase, context)
+        made = await _converge(ragbase, observed, context, memory)
     verdicts = await _judge(ragbase, made, context, memory)
     before = last_status(ragbase, version_of(body), memory.written)
     status = status_of(
