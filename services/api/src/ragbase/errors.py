@@ -3,6 +3,7 @@
     RagBaseError
     ├── InvalidInputError        422  the caller can mend the request
     │   ├── TooLargeError        413  … by making it smaller
+    │   ├── LlmInputTooLongError      … by asking the language model about less
     │   └── UnsupportedMediaTypeError 415  … by sending another kind of file
     ├── UnauthenticatedError     401  no key, or one that is not valid
     ├── ForbiddenError           403  the key may not do this
@@ -13,6 +14,7 @@
     │   ├── DatabaseUnavailableError
     │   ├── EmbedderUnavailableError
     │   ├── RerankerUnavailableError
+    │   ├── LlmUnavailableError
     │   └── DeadlineExceededError
     ├── UpstreamError            502  a dependency answered with something unusable
     ├── BackupError              –    a backup or a restore did not come to its end
@@ -32,6 +34,8 @@ __all__ = [
     "EmbedderUnavailableError",
     "ForbiddenError",
     "InvalidInputError",
+    "LlmInputTooLongError",
+    "LlmUnavailableError",
     "NotFoundError",
     "OverloadedError",
     "RagBaseError",
@@ -73,6 +77,12 @@ class TooLargeError(InvalidInputError):
 
     status = 413
     code = "too_large"
+
+
+class LlmInputTooLongError(InvalidInputError):
+    """The prompt does not fit the language model, or its server's body limit."""
+
+    code = "llm_input_too_long"
 
 
 class UnauthenticatedError(RagBaseError):
@@ -153,6 +163,28 @@ class RerankerUnavailableError(UnavailableError):
     ) -> None:
         super().__init__(message, code=code)
         self.http_status = http_status
+
+
+class LlmUnavailableError(UnavailableError):
+    """The language model is away, overloaded, limits our rate, or is not asked as it keeps failing.
+
+    ``http_status`` is what its server answered, where it answered; ``retry_after`` the seconds it
+    asked us to stay away, or 0.
+    """
+
+    code = "llm_unavailable"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        http_status: int | None = None,
+        retry_after: float = 0.0,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.http_status = http_status
+        self.retry_after = retry_after
 
 
 class DeadlineExceededError(UnavailableError):
