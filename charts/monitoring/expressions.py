@@ -18,7 +18,10 @@ _SELECTOR: Final = re.compile(
     r"\b((?:ragbase|te|process|gpu|DCGM)[\w:]*|up)\b(?!\s*\()(?:\{([^}]*)\})?"
 )
 _MATCHER: Final = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
-_AGGREGATION: Final = re.compile(r"\b(?:by|on|ignoring)\s*\(([^)]*)\)\s*(?:group_left\s*)?(\()?")
+_AGGREGATION: Final = re.compile(
+    r"\b(?:by|on|ignoring)\s*\(([^)]*)\)\s*(?:group_left\s*\(\)\s*)?(\()?"
+)
+_WORD: Final = re.compile(r"[\w -]+|\d+\.\d+")
 _VARIABLE: Final = re.compile(r"\$(\w+)")
 
 
@@ -34,7 +37,7 @@ class Matcher:
     def values(self) -> list[str]:
         """The words that it names; none where it is a pattern of another kind."""
         words = self.value.split("|")
-        return words if all(re.fullmatch(r"[\w. -]+", word) for word in words) else []
+        return words if all(_WORD.fullmatch(word) for word in words) else []
 
 
 @dataclass(frozen=True, slots=True)

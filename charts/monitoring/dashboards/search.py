@@ -102,7 +102,7 @@ _STAGES: Final = Section(
             [
                 (
                     f"sum by (stage) (rate({_STAGE}_sum{{{_MODE}}}[{RATE}]))"
-                    " / ignoring (stage) group_left "
+                    " / on () group_left () "
                     f"(sum(rate(ragbase_search_seconds_count{{{_MODE}}}[{RATE}])) > 0)",
                     "{{stage}}",
                 )

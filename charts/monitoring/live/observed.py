@@ -79,9 +79,10 @@ def _variables(target: Target) -> dict[str, str]:
 
 async def _summaries(stack: Stack, folder: Path) -> dict[str, Any]:
     """What the Jobs of a benchmark hand over: they are run here, as their pods run them."""
+    corpus = ["--collection", "builtin"]  # ingested once
     commands = {
-        "eval": ["eval", "builtin"],
-        "bench": ["bench", "builtin", "--requests", "20", "--concurrency", "1"],
+        "eval": ["eval", "builtin", "--split", "even", *corpus],
+        "bench": ["bench", "builtin", "--requests", "10", "--concurrency", "1", *corpus],
     }
     found: dict[str, Any] = {"backup": _BACKUP}
     for name, command in commands.items():

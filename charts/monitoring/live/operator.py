@@ -20,6 +20,12 @@ __all__ = ["Played", "played_operator"]
 _UNWELL: Final = "waits"
 
 
+_QUICK: Final = {
+    "RAGBASE_OPERATOR_HEARTBEAT_SECONDS": "2",
+    "RAGBASE_OPERATOR_RESYNC_SECONDS": "5",  # by which a RagBase sees that it was backed up
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """Where the operator's metrics are, and the namespace of its resources."""
@@ -42,7 +48,7 @@ async def played_operator(
         namespace = server.create_namespace()
         harness = Harness(server, namespace, folder / "operator.log")
         try:
-            await harness.start(RAGBASE_OPERATOR_HEARTBEAT_SECONDS="2")
+            await harness.start(**_QUICK)
             await harness.create({}, RAGBASE)
             await harness.create({"database": {"mode": "cnpg"}}, _UNWELL)
             await harness.until_ready(RAGBASE)

@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import get_args
 
-import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from charts.monitoring.dashboards import BOARDS
 from charts.monitoring.expressions import asked_labels, panel_queries, selectors
@@ -73,14 +71,10 @@ OUTCOMES = {
 
 @pytest.fixture(scope="session")
 def scraped(seen: Observed) -> dict[str, set[str]]:
-    """Labels of each metric, as all parts tell them now, with those of their targets."""
+    """Labels of each metric, as Prometheus has them of all parts now."""
     labels: dict[str, set[str]] = defaultdict(set)
-    for target in seen.targets:
-        text = httpx.get(f"http://{target.address}/metrics").text
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                labels[sample.name] |= {*sample.labels, *target.labels, "instance", "job"}
-        labels["up"] |= {*target.labels, "instance", "job"}
+    for series in seen.prometheus.instant('{__name__=~".+"}'):
+        labels[series.labels["__name__"]] |= series.labels.keys()
     return labels
 
 
