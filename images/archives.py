@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import tarfile
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["Layer", "added_bytes", "configuration", "layer_files", "layers", "whole_text"]
+__all__ = ["Layer", "added_bytes", "configuration", "layer_stream", "layers", "whole_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,10 @@ def added_bytes(path: Path, base: Path) -> int:
     return sum(layer.size for layer in layers(path) if layer.diff_id not in below)
 
 
-def layer_files(path: Path, layer: Layer) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
-    """The members of a layer; of regular files with their content."""
+def layer_stream(path: Path, layer: Layer) -> bytes:
+    """A layer as it is stored: a tar file, compressed or not."""
     with tarfile.open(path) as archive:
-        stored = io.BytesIO(_blob(archive, layer.digest).read())
-    with tarfile.open(fileobj=stored) as content:
-        for member in content:
-            file = content.extractfile(member) if member.isreg() else None
-            yield member, file.read() if file else b""
+        return _blob(archive, layer.digest).read()
 
 
 def whole_text(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -31,7 +31,7 @@ def _answers(command: list[str]) -> bool:
     if shutil.which(command[0]) is None:
         return False
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)  # noqa: S603 - fixed commands
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0

@@ -41,7 +41,7 @@ _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL
 def pip_configuration() -> str:
     """What ``pip config list`` prints: all its files and variables. "" without pip."""
     command = [sys.executable, "-m", "pip", "config", "list"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - pip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else ""
 
 

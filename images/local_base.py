@@ -17,13 +17,13 @@ _ENVIRONMENT: Final = ("PYTHONUNBUFFERED=1", "LANG=C.UTF-8")
 
 
 def _run(*command: str) -> str:
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed commands
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
 
 
 def _exists(reference: str) -> bool:
     command = ["buildah", "inspect", "--type", "image", reference]
-    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - fixed command
+    done = subprocess.run(command, capture_output=True, check=False)
     return done.returncode == 0
 
 
