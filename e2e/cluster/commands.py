@@ -7,18 +7,25 @@ from pathlib import Path
 
 from e2e.cluster.identity import CONTROLLERS, Identity
 
-__all__ = ["SERVICES", "apiserver", "controller_manager", "etcd"]
+__all__ = ["READS", "SERVICES", "WATCHED_ACCOUNT", "apiserver", "controller_manager", "etcd"]
+
+READS = ("get", "list", "watch")
+"""Verbs that change nothing."""
+
+WATCHED_ACCOUNT = "system:serviceaccount:ragbase-system:ragbase-operator"
+"""The service account whose reads are on record, too."""
 
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
-    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "omitStages": ["RequestReceived"],
     "rules": [
-        {"level": "None", "verbs": ["get", "list", "watch"]},
-        {"level": "Metadata"},
+        {"level": "Metadata", "users": [WATCHED_ACCOUNT], "verbs": list(READS)},
+        {"level": "None", "verbs": list(READS)},
+        {"level": "Metadata", "omitStages": ["ResponseStarted"]},
     ],
 }
-"""Every request that asks for a change, once it is answered."""
+"""Every request that asks for a change, once it is answered; and what one account reads."""
 
 SERVICES = "10.96.0.0/16"
 """Addresses of Services; only a node routes them."""
@@ -67,6 +74,8 @@ def apiserver(
         f"--cert-dir={folder}",
         f"--token-auth-file={identity.token_file}",
         "--anonymous-auth=false",
+        # As OpenShift does: who makes an object that blocks its owner's deletion must be allowed to.
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={identity.key}",
         f"--service-account-signing-key-file={identity.key}",

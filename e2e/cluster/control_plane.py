@@ -23,11 +23,13 @@ __all__ = ["ControlPlane", "NodeAccess", "Write"]
 
 
 class Write(NamedTuple):
-    """One request that asked for a change, as the API server's audit log tells it."""
+    """One request, as a rule one that asked for a change, as the API server's audit log tells it."""
 
     user: str
     verb: str
-    """create, update, patch, delete or deletecollection."""
+    """create, update, patch, delete or deletecollection; of reads: get, list or watch."""
+    group: str
+    """Of the API; "" for the core one."""
     resource: str
     """Plural, with the subresource: ``deployments``, ``ragbases/status``."""
     namespace: str
@@ -195,9 +197,13 @@ class ControlPlane:
 
     def writes(self, user: str | None = None) -> Sequence[Write]:
         """All writes since the start, of one user or of all, in the order of their responses."""
+        return [each for each in self.requests(user) if each.verb not in commands.READS]
+
+    def requests(self, user: str | None = None) -> Sequence[Write]:
+        """The same with the reads of `commands.WATCHED_ACCOUNT`; others' are not on record."""
         lines = (self.folder / "audit.log").read_text(encoding="utf-8").splitlines()
-        found = (as_write(json.loads(line)) for line in lines)
-        return [write for write in found if user in (None, write.user)]
+        found = (as_write(json.loads(line)) for line in lines if line.endswith("}"))
+        return [each for each in found if user in (None, each.user)]
 
 
 FOLDER = "ragbase-control-plane"
@@ -230,6 +236,7 @@ def as_write(event: dict[str, Any]) -> Write:
     return Write(
         user=event["user"]["username"],
         verb=str(event["verb"]),
+        group=target.get("apiGroup", ""),
         resource=resource,
         namespace=target.get("namespace", ""),
         name=target.get("name", ""),
