@@ -22,18 +22,36 @@ PODS = "/api/v1/namespaces/{}/pods"
 
 
 class Operator:
-    """Helm, the operator that it installs, and what a kubelet would do, in one namespace."""
+    """Helm, the operator that it installs, and what a kubelet would do.
 
-    def __init__(self, client: Helm, server: ControlPlane, namespace: str, folder: Path) -> None:
+    The release is in ``namespace``, the stacks are in ``stacks``, or in the same.
+    """
+
+    def __init__(
+        self,
+        client: Helm,
+        server: ControlPlane,
+        namespace: str,
+        folder: Path,
+        stacks: str | None = None,
+    ) -> None:
         self.client = client
         self.server = server
         self.namespace = namespace
         self.folder = folder
-        self.harness = Harness(server, namespace, folder / "operator.log")
+        self.harness = Harness(server, stacks or namespace, folder / "operator.log")
 
     async def helm(self, *arguments: str) -> str:
-        """A Helm command in the namespace; the loop goes on meanwhile. Raises `HelmError`."""
+        """A Helm command on the operator's release; the loop goes on meanwhile.
+
+        Raises `HelmError`.
+        """
         return await asyncio.to_thread(self.client.run, *arguments, "--namespace", self.namespace)
+
+    async def stack(self, *arguments: str) -> str:
+        """A Helm command where the stacks are. Raises `HelmError`."""
+        where = ("--namespace", self.harness.namespace)
+        return await asyncio.to_thread(self.client.run, *arguments, *where)
 
     async def install(self, *settings: str) -> str:
         """Install the operator; CRDs that an earlier release has left are taken over."""

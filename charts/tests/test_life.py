@@ -17,6 +17,7 @@ from e2e.cluster import ControlPlane
 from e2e.helm import Helm, HelmError
 from e2e.operator_kit.harness import STORAGE_CLASS
 
+from .conftest import RESTRICTED
 from .kubelet import run_pod
 from .objects import CHARTS
 from .release import Operator
@@ -166,15 +167,23 @@ def _told(operator: Operator) -> bool:
     return "operator_started" in operator.harness.log.read_text()
 
 
-async def test_an_operator_of_one_namespace_needs_no_right_beyond_it(operator: Operator) -> None:
-    settings = json.dumps([operator.namespace])
-    off = "rbac.aggregate=false"
-    await operator.install("--set-json", f"watch.namespaces={settings}", "--set", off)
+async def test_an_operator_of_another_namespace_needs_no_right_beyond_it(
+    client: Helm, server: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Not even in its own: the heartbeat's Lease is where it looks."""
+    server.request("POST", "/apis/storage.k8s.io/v1/storageclasses", STORAGE_CLASS)
+    stacks = server.create_namespace(RESTRICTED)
+    operator = Operator(client, server, namespace, tmp_path, stacks)
+    watched = f"watch.namespaces={json.dumps([stacks])}"
+    await operator.install("--set-json", watched, "--set", "rbac.aggregate=false")
     async with operator.living():
-        await operator.helm("install", "docs", RAGBASE)
+        await operator.stack("install", "docs", RAGBASE)
         await operator.harness.until_ready("docs")
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{stacks}/leases"
+        assert server.request("GET", f"{leases}/ragbase-operator-heartbeat").status == 200
         assert "forbidden" not in operator.harness.log.read_text().lower()
-        await _uninstall(operator)
+        assert f"deleting RagBase {stacks}/docs" in await _uninstall(operator)
+    server.delete_namespace(stacks)
 
 
 async def test_an_upgrade_of_the_operator_rolls_its_one_pod(operator: Operator) -> None:

@@ -170,7 +170,9 @@ class Uninstall(Part):
         description="Off: they stay, and cannot be deleted until an operator runs again.",
     )
     timeout_seconds: Annotated[int, Field(ge=10, le=3600)] = Field(
-        default=240, description="Then the Job fails, and with it `helm uninstall`."
+        default=240,
+        description="Then the Job fails, and with it `helm uninstall`, whose --timeout (300 s) must "
+        "be longer.",
     )
 
 

@@ -1,0 +1,1 @@
+"""Helm charts, their tests, and what makes their dashboards and rules."""
