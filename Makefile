@@ -54,7 +54,7 @@ chart-test: $(VENV)/.dev ## Run the tests of the charts: lint, render, install, 
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services/api/src services/inference/src operator/src e2e
+	$(BIN)/mypy services/api/src services/inference/src operator/src e2e images/*.py
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
 	@$(BIN)/python -m ragbase_operator.crd --check
@@ -111,6 +111,12 @@ lock: $(UV) ## Resolve the requirement locks again
 .PHONY: images
 images: ## Build container images (IMAGES, BASE_IMAGE, REGISTRY, ARCHIVES; see docs/images.md)
 	@$(PYTHON) -m images build $(IMAGES) --registry $(or $(REGISTRY),localhost) $(if $(BASE_IMAGE),--base-image $(BASE_IMAGE)) $(if $(ARCHIVES),--archives $(ARCHIVES)) $(addprefix --build-arg ,$(BUILD_ARGS))
+
+.PHONY: test-images
+test-images: $(VENV)/.dev ## Build the images without a registry and run them (root, buildah, debootstrap, runc)
+	$(BIN)/python -m images base
+	$(BIN)/python -m images build --base-image localhost/python:3.11 --archives dist/images
+	RAGBASE_REQUIRE=images $(BIN)/pytest images/tests
 
 .PHONY: sbom
 sbom: ## Write a CycloneDX file of each built image to dist/sbom (IMAGES, BASE_IMAGE, REGISTRY)
