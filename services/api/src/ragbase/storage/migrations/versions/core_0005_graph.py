@@ -180,7 +180,7 @@ CREATE FUNCTION graph_derive(ids bigint[]) RETURNS void LANGUAGE sql AS $$
                 SELECT m.type FROM (
                     SELECT type FROM mentions WHERE entity_id = id ORDER BY chunk_id LIMIT 1000
                 ) m
-                GROUP BY m.type ORDER BY m.type = 'unknown', count(*) DESC, m.type LIMIT 1
+                GROUP BY m.type ORDER BY m.type IN ('title', 'unknown'), count(*) DESC, m.type LIMIT 1
             ), 'unknown'),
             coalesce((
                 SELECT string_agg(d.description, E'\\n' ORDER BY d.first, d.description) FROM (
@@ -199,7 +199,7 @@ CREATE FUNCTION graph_derive(ids bigint[]) RETURNS void LANGUAGE sql AS $$
         AND (e.type, e.description) IS DISTINCT FROM (derived.type, derived.description)
 $$
 """
-"""Most frequent type (a known one before 'unknown', ties by name) and the first eight distinct
+"""Most frequent type (one that says something before 'title' and 'unknown', ties by name) and the first eight distinct
 descriptions, of the thousand oldest mentions: the same whatever order they were written in, and
 bounded for entities that everything names. Callers hold the rows' locks."""
 
