@@ -5,7 +5,7 @@ Times and shares are drawn from zero; every panel says in its description what t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from grafana_foundation_sdk.builders import bargauge, common, heatmap, prometheus, stat, timeseries
@@ -28,6 +28,8 @@ from grafana_foundation_sdk.models.dashboard import (
     Panel,
     Threshold,
     ThresholdsMode,
+    ValueMap,
+    ValueMappingResult,
 )
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
@@ -130,9 +132,10 @@ def bars(
     good: Sequence[float] = (),
     low_is_bad: bool = False,
     most: float | None = None,
+    words: Mapping[str, str] | None = None,
     width: int = 12,
 ) -> Builder[Panel]:
-    """The latest value of each series as a bar."""
+    """The latest value of each series as a bar; ``words`` stand for values."""
     panel = (
         bargauge.Panel()
         .title(title)
@@ -148,6 +151,9 @@ def bars(
     )
     if most is not None:
         panel.max(most)
+    if words is not None:
+        named = {value: ValueMappingResult(text=word) for value, word in words.items()}
+        panel.mappings([ValueMap(options=named)])
     for target in _targets(queries):
         panel.with_target(target.instant())
     return panel

@@ -19,9 +19,9 @@ _LATENCY: Final = Section(
     (
         bars(
             "Last benchmark",
-            "Seconds of a search by mode.",
+            "Time of a search by mode and quantile; `floor` is HTTP alone.",
             "s",
-            [(f"max by (mode, quantile) ({_SECONDS}{{{THIS}}})", "{{mode}} p{{quantile}}")],
+            [(f"max by (mode, quantile) ({_SECONDS}{{{THIS}}})", "{{mode}} {{quantile}}")],
         ),
         bars(
             "p95 against the target of the mode",
@@ -50,6 +50,12 @@ _LATENCY: Final = Section(
     ),
 )
 
+
+def _measured(measure: str) -> list[tuple[str, str]]:
+    matchers = f'{THIS},measure=~".* {measure}"'
+    return [(f"max by (dataset, measure) ({_QUALITY}{{{matchers}}})", "{{dataset}} {{measure}}")]
+
+
 _GOOD: Final = Section(
     "Quality",
     (
@@ -57,20 +63,20 @@ _GOOD: Final = Section(
             "Last benchmark: nDCG@10",
             "By mode, of 1.",
             "short",
-            [
-                (
-                    f'max by (dataset, measure) ({_QUALITY}{{{THIS},measure=~".*nDCG@10"}})',
-                    "{{dataset}} {{measure}}",
-                )
-            ],
+            _measured("nDCG@10"),
             most=1,
+            width=8,
         ),
-        lines(
-            "From benchmark to benchmark",
-            "All measures; a fall after a change of model, chunking or fusion wants a look.",
-            "short",
-            [(f"max by (dataset, measure) ({_QUALITY}{{{THIS}}})", "{{dataset}} {{measure}}")],
-            most=1,
+        *(
+            lines(
+                f"From benchmark to benchmark: {measure}",
+                "A fall after a change of model, chunking or fusion wants a look.",
+                "short",
+                _measured(measure),
+                most=1,
+                width=8,
+            )
+            for measure in ("nDCG@10", "R@50")
         ),
     ),
 )

@@ -117,8 +117,8 @@ _JOBS: Final = Section(
             "short",
             [
                 (
-                    f'max by (kind, state) (ragbase_jobs{{{THIS},state=~"failed|cancelled"}})',
-                    "{{kind}} {{state}}",
+                    f'sum by (state) (max by (kind, state) (ragbase_jobs{{{THIS},state=~"failed|cancelled"}}))',
+                    "{{state}}",
                 )
             ],
             width=8,

@@ -71,6 +71,8 @@ _SEEN: Final = Section(
                     "{{condition}}",
                 )
             ],
+            stacked=True,
+            width=8,
         ),
         lines(
             "Backups, restores, benchmarks",
@@ -82,6 +84,8 @@ _SEEN: Final = Section(
                     "{{kind}} {{condition}}",
                 )
             ],
+            stacked=True,
+            width=8,
         ),
         bars(
             "Age of the last backup",
@@ -95,7 +99,7 @@ _SEEN: Final = Section(
                 )
             ],
             good=(2 * 86400, 8 * 86400),
-            width=24,
+            width=8,
         ),
     ),
 )

@@ -119,7 +119,10 @@ _TRAFFIC: Final = Section(
             "Requests in work by pod; requests a second that were answered 429.",
             "short",
             [
-                (f"sum by (pod) (ragbase_http_inflight{{{THIS}}})", "in flight, {{pod}}"),
+                (
+                    f'sum by (pod) (ragbase_http_inflight{{{THIS},component!="worker"}})',
+                    "in flight, {{pod}}",
+                ),
                 (per_second("ragbase_http_shed_total"), "429 a second"),
             ],
             width=8,
@@ -132,12 +135,13 @@ _PARTS: Final = Section(
     (
         bars(
             "Dependencies",
-            "1: its last probe succeeded from all pods; 0: from one it did not.",
+            "Up: the last probe succeeded from all pods.",
             "short",
             [(f"min by (dependency) (ragbase_dependency_up{{{THIS}}})", "{{dependency}}")],
             good=(1,),
             low_is_bad=True,
             most=1,
+            words={"0": "down", "1": "up"},
             width=6,
         ),
         lines(

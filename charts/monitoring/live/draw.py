@@ -58,7 +58,8 @@ def draw(board: dict[str, Any], seen: Observed, path: Path) -> None:
         x, top = place.get("x", 0) / _COLUMNS, 1 - place["y"] / lines
         width, height = place["w"] / _COLUMNS, place["h"] / lines
         if panel["type"] == "row":
-            figure.text(x + 0.004, top - height, panel["title"], fontsize=13, weight="bold")
+            title = filled(panel["title"], seen.variables)
+            figure.text(x + 0.004, top - height, title, fontsize=13, weight="bold")
             continue
         box = (x + 0.035, top - height + 0.45 * 2 / lines, width - 0.045, height - 2 / lines)
         axes = figure.add_axes(box)

@@ -8,13 +8,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from ragbase_operator.cluster.port import ClusterError
 from ragbase_operator.logs import get_logger
 from ragbase_operator.reconcile.context import Outcome
 
 __all__ = ["Metrics"]
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more a counter, unasked
 
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _PREFIX = "ragbase_operator"

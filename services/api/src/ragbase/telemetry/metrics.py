@@ -16,6 +16,7 @@ from prometheus_client import (
     Histogram,
     Info,
     ProcessCollector,
+    disable_created_metrics,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "set_dependency",
 ]
 
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more a counter, unasked
 REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)  # memory, processor time, open files; nothing but on Linux
 
