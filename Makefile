@@ -50,15 +50,20 @@ test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real con
 chart-test: $(VENV)/.dev ## Run the tests of the charts: lint, render, install, upgrade, uninstall on a real control plane
 	$(BIN)/pytest charts/tests
 
+.PHONY: monitoring-test
+monitoring-test: $(VENV)/.dev ## Run the tests of dashboards, rules and runbooks: promtool, and all parts before a real Prometheus
+	$(BIN)/pytest charts/monitoring/tests
+
 .PHONY: check
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy services/api/src services/inference/src operator/src e2e images/*.py
+	$(BIN)/mypy services/api/src services/inference/src operator/src e2e charts/monitoring images/*.py
 	$(BIN)/lint-imports
 	@$(BIN)/ragbase reference --check
 	@$(BIN)/python -m ragbase_operator.crd --check
 	@$(BIN)/python -m ragbase_operator.charts --check
+	@$(BIN)/python -m charts.monitoring --check
 	@$(BIN)/python .ci/secret_scan.py
 
 .PHONY: audit
@@ -77,6 +82,10 @@ crds: $(VENV)/.dev ## Write the CRDs and their reference page again, out of the 
 .PHONY: charts
 charts: $(VENV)/.dev ## Write what the charts hold of the operator's models again: CRDs, rights, values
 	$(BIN)/python -m ragbase_operator.charts
+
+.PHONY: monitoring
+monitoring: $(VENV)/.dev ## Write dashboards and rule files again, out of charts/monitoring and the operator's rules
+	$(BIN)/python -m charts.monitoring
 
 .PHONY: fmt
 fmt: $(VENV)/.dev ## Format the code and mend what can be mended
