@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from time import monotonic
@@ -24,7 +24,7 @@ from ragbase.clients.server_role import EMBEDDING, ServerRole
 from ragbase.clients.vectors import UnusableAnswerError
 from ragbase.errors import ConfigurationError
 
-__all__ = ["AsyncHttp", "Endpoint", "SyncHttp"]
+__all__ = ["AsyncHttp", "Endpoint", "StreamedAnswer", "SyncHttp"]
 
 T = TypeVar("T")
 Method = Literal["GET", "POST"]
@@ -92,6 +92,14 @@ class Endpoint:
         return f"{self.url}/{path}"
 
 
+@dataclass(frozen=True, slots=True)
+class StreamedAnswer:
+    """A 200 answer that is still arriving; ``pieces`` are its bytes, cut anywhere."""
+
+    media_type: str
+    pieces: AsyncIterator[bytes]
+
+
 class AsyncHttp:
     """Requests from the event loop."""
 
@@ -140,6 +148,36 @@ class AsyncHttp:
                 response = await self._client.send(request, stream=True)
                 try:
                     return await self._receive(response)
+                finally:
+                    await response.aclose()
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, payload: object, *, accept: str, within_s: float
+    ) -> AsyncIterator[StreamedAnswer]:
+        """POST, and the answer as it arrives; one attempt, never retried.
+
+        The whole block may take ``within_s`` seconds, however steadily the server drips, and never
+        more than the time-out. Leaving it early closes the connection, by which servers know that
+        nobody listens. Raises as `call`.
+        """
+        limit_s = min(self.timeout_s, within_s)
+        request = self._client.build_request(
+            "POST",
+            self.endpoint.address(path),
+            content=_json(payload),
+            headers={"accept": accept},
+            timeout=_time_outs(limit_s),
+        )
+        with _transport_errors(self.endpoint.server, limit_s):
+            async with asyncio.timeout(limit_s):
+                response = await self._client.send(request, stream=True)
+                try:
+                    if response.status_code != httpx.codes.OK:
+                        checked(await self._receive(response), secret=self.endpoint.secret)
+                    media_type = response.headers.get("content-type", "").partition(";")[0]
+                    pieces = _bounded(response.aiter_bytes(), ANSWER_BYTES, self.endpoint.server)
+                    yield StreamedAnswer(media_type.strip().lower(), pieces)
                 finally:
                     await response.aclose()
 
@@ -249,6 +287,18 @@ class _Body:
 def _tls() -> ssl.SSLContext:
     """One for all clients; reading the authorities' certificates takes a tenth of a second."""
     return httpx.create_ssl_context()
+
+
+async def _bounded(
+    pieces: AsyncIterator[bytes], most: int, server: ServerRole
+) -> AsyncIterator[bytes]:
+    """``pieces`` of at most ``most`` bytes together."""
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size > most:
+            raise UnusableAnswerError(f"The {server.what}'s answer is larger than {most} bytes.")
+        yield piece
 
 
 def _json(payload: object | None) -> bytes | None:

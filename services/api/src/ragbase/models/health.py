@@ -23,6 +23,15 @@ class Health(BaseModel):
     rerankers: dict[str, str] = Field(
         default_factory=dict, description="The same of each configured reranker, by name."
     )
+    llm: str = Field(
+        default="disabled",
+        description="The language model, in the same words; of several the first that is not well.",
+        examples=["disabled"],
+    )
+    llms: dict[str, str] = Field(
+        default_factory=dict,
+        description="The same of each language model: `llm`, or one a purpose where they differ.",
+    )
     memgraph: str = Field(examples=["disabled"])
     version: str
     lexical: str = Field(description="Keyword dialect in use.", examples=["native"])
@@ -35,6 +44,10 @@ class ModelsHealth(BaseModel):
     reranker: dict[str, Any] | Literal["disabled"] | None
     rerankers: dict[str, dict[str, Any] | None] = Field(
         default_factory=dict, description="Each configured reranker by name; null: not answering."
+    )
+    llms: dict[str, dict[str, Any] | None] = Field(
+        default_factory=dict,
+        description="Each configured language model and its protocol; null: not answering.",
     )
 
 

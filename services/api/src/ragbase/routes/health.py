@@ -61,10 +61,11 @@ def _may_know(request: Request) -> bool:
 
 def _brief(report: Health) -> Health:
     """The contract's words without reasons: those may name hosts."""
-    parts = ("postgres", "embedding", "reranker", "memgraph")
+    parts = ("postgres", "embedding", "reranker", "llm", "memgraph")
     words = {part: _word(getattr(report, part)) for part in parts}
     rerankers = {name: _word(said) for name, said in report.rerankers.items()}
-    return report.model_copy(update={**words, "rerankers": rerankers})
+    llms = {name: _word(said) for name, said in report.llms.items()}
+    return report.model_copy(update={**words, "rerankers": rerankers, "llms": llms})
 
 
 def _word(said: str) -> str:
@@ -77,6 +78,7 @@ def _only_that(found: ModelsHealth) -> ModelsHealth:
         embedding=found.embedding and answers,
         reranker=answers if isinstance(found.reranker, dict) else found.reranker,
         rerankers={name: each and answers for name, each in found.rerankers.items()},
+        llms={name: each and answers for name, each in found.llms.items()},
     )
 
 

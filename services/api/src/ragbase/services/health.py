@@ -13,6 +13,7 @@ from ragbase.errors import RagBaseError
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.services.background import end
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.llm import LlmServer
 from ragbase.services.named_reranker import NamedReranker
 from ragbase.telemetry.logs import get_logger
 from ragbase.telemetry.metrics import set_dependency
@@ -59,10 +60,13 @@ class HealthService:
         schema: Probe,
         lexical: str,
         rerankers: Mapping[str, NamedReranker] | None = None,
+        llms: Mapping[str, LlmServer] | None = None,
     ) -> None:
         self._rerankers = dict(rerankers or {})
+        self._llms = dict(llms or {})
         named = {_part(name): each.probe for name, each in self._rerankers.items()}
-        self._probes: dict[str, Probe] = {**probes, **named}
+        asked = {name: each.probe for name, each in self._llms.items()}
+        self._probes: dict[str, Probe] = {**probes, **named, **asked}
         self._embedding = embedding
         self._schema = schema
         self._schema_fits = False
@@ -70,6 +74,9 @@ class HealthService:
         self._states = {name: _State() for name in self._probes}
         for name, each in self._rerankers.items():
             each.changed = self._states[_part(name)].soon.set
+        for name, server in self._llms.items():
+            for circuit in server.circuits:
+                circuit.opened = self._states[name].soon.set
         self.leaving = False
         self._tasks: list[asyncio.Task[None]] = []
         self._log = get_logger("ragbase.health")
@@ -130,9 +137,18 @@ class HealthService:
                 for name, each in self._rerankers.items()
                 if each.in_use
             },
+            llm=self._llm_word(),
+            llms={name: self._word(name, "healthy") for name in self._llms},
             memgraph=self._word("memgraph", "connected"),
             version=__version__,
             lexical=self._lexical,
+        )
+
+    def _llm_word(self) -> str:
+        """Of several the first that is not well."""
+        words = [self._word(name, "healthy") for name in self._llms]
+        return next(
+            (word for word in words if word != "healthy"), "healthy" if words else "disabled"
         )
 
     def _word(self, name: str, good: str) -> str:
@@ -170,6 +186,7 @@ class HealthService:
             embedding=None,
             reranker=rerankers.get("default", "disabled"),
             rerankers=rerankers,
+            llms={name: self._llm_facts(name, each) for name, each in self._llms.items()},
         )
         if not self._embedding.ready:
             return found
@@ -193,6 +210,11 @@ class HealthService:
             "timeout_s": reranker.timeout_s,
             "fallback": reranker.fallback,
         }
+
+    def _llm_facts(self, name: str, server: LlmServer) -> dict[str, Any] | None:
+        if not self._states[name].up:
+            return None
+        return {"model_id": server.info.model, "api": server.info.api}
 
 
 def _part(reranker: str) -> str:

@@ -11,6 +11,7 @@ from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
 from ragbase.settings.jobs import JobSettings
 from ragbase.settings.limits import LimitSettings
+from ragbase.settings.llm import LlmSettings
 from ragbase.settings.reranking import RerankingSettings
 from ragbase.settings.search import SearchSettings
 from ragbase.settings.server import ServerSettings
@@ -23,6 +24,7 @@ class Settings(  # pydantic collects fields from the last base to the first
     SearchSettings,
     JobSettings,
     ChunkingSettings,
+    LlmSettings,
     RerankingSettings,
     EmbeddingSettings,
     DatabaseSettings,

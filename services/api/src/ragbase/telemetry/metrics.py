@@ -21,8 +21,11 @@ from prometheus_client import (
 
 __all__ = [
     "REGISTRY",
+    "count_contexts",
     "count_degraded",
     "count_ingested",
+    "count_llm_request",
+    "count_llm_tokens",
     "count_reranked",
     "observe_ingest_stage",
     "observe_search",
@@ -34,6 +37,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more a co
 REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)  # memory, processor time, open files; nothing but on Linux
 
+LLM_BUCKETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds; from one index look-up to a slow reranker."""
 
@@ -69,6 +73,31 @@ RERANKER_REQUESTS = Counter(
     "ragbase_reranker_requests",
     "Rankings asked of a reranker, by its configured name.",
     ["model", "outcome"],
+    registry=REGISTRY,
+)
+LLM_TOKENS = Counter(
+    "ragbase_llm_tokens",
+    "Tokens by direction: input, output, and cached, the part of input that the server had ready.",
+    ["purpose", "direction"],
+    registry=REGISTRY,
+)
+LLM_REQUESTS = Counter(
+    "ragbase_llm_requests",
+    "Completions asked of the language model.",
+    ["purpose", "outcome"],
+    registry=REGISTRY,
+)
+LLM_SECONDS = Histogram(
+    "ragbase_llm_seconds",
+    "Time of a completion, retries included.",
+    ["purpose"],
+    buckets=LLM_BUCKETS,
+    registry=REGISTRY,
+)
+CONTEXTS = Counter(
+    "ragbase_context_lines",
+    "Chunks that should have a context line: made, cached, failed.",
+    ["outcome"],
     registry=REGISTRY,
 )
 DEPENDENCY_UP = Gauge(
@@ -131,6 +160,25 @@ def count_ingested(outcome: str) -> None:
     INGESTED.labels(outcome).inc()
 
 
+def count_llm_request(purpose: str, outcome: str, seconds: float) -> None:
+    """Count a completion: ok, timeout, unavailable, rate_limited, unusable, refused, too_long,
+    skipped, cancelled, error."""
+    LLM_REQUESTS.labels(purpose, outcome).inc()
+    if outcome != "skipped":
+        LLM_SECONDS.labels(purpose).observe(seconds)
+
+
+def count_llm_tokens(purpose: str, *, given: int, made: int, cached: int) -> None:
+    """Count what a completion cost, whether its answer could be used or not."""
+    for direction, tokens in (("input", given), ("output", made), ("cached", cached)):
+        LLM_TOKENS.labels(purpose, direction).inc(tokens)
+
+
+def count_contexts(outcome: str, chunks: int) -> None:
+    """Count context lines: made, cached, failed."""
+    CONTEXTS.labels(outcome).inc(chunks)
+
+
 @contextmanager
 def observe_ingest_stage(stage: str) -> Iterator[None]:
     """Time one ingest stage (parse, split, context, embed, store)."""
@@ -142,5 +190,5 @@ def observe_ingest_stage(stage: str) -> Iterator[None]:
 
 
 def set_dependency(dependency: str, *, up: bool) -> None:
-    """Record the result of a probe (postgres, embedding, reranker-<name>, memgraph)."""
+    """Record the result of a probe (postgres, embedding, reranker-<name>, llm, memgraph)."""
     DEPENDENCY_UP.labels(dependency).set(1 if up else 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ragbase.errors import (
     ConflictError,
+    LlmUnavailableError,
     OverloadedError,
     RagBaseError,
     UnavailableError,
@@ -18,6 +19,8 @@ __all__ = ["Verdict", "judge"]
 
 FIRST_WAIT_S = 2.0
 LONGEST_WAIT_S = 300.0
+LONGEST_ASKED_S = 3600.0
+"""A server that asks for a longer pause (a day's quota is used up) is asked once an hour."""
 FAULT_ATTEMPTS = 3
 """Attempts at a job that meets a fault of our own: it will hardly go away."""
 
@@ -50,5 +53,7 @@ def _wait(error: Exception, job: ClaimedJob, most: int) -> float | None:
         return None
     ceiling = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(job.attempts - 1, 30))
     wait = random.uniform(ceiling / 2, ceiling)  # noqa: S311 - spreads load, guards nothing
-    asked = error.retry_after if isinstance(error, OverloadedError) else 0.0
+    asked = 0.0
+    if isinstance(error, OverloadedError | LlmUnavailableError):
+        asked = min(error.retry_after, LONGEST_ASKED_S)
     return max(wait, asked)

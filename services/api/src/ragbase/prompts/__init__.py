@@ -1,0 +1,1 @@
+"""Prompt files, see `ragbase.text.prompts`."""
