@@ -30,6 +30,8 @@ from ragbase.services.keys import KeyService
 from ragbase.services.keys_given import given_keys
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.known_collections import KnownCollections
+from ragbase.services.llm import LanguageModels
+from ragbase.services.llm_open import language_models
 from ragbase.services.named_reranker import NamedReranker
 from ragbase.services.recipe import Recipe
 from ragbase.services.rerank import RerankLimits, RerankService
@@ -45,6 +47,7 @@ from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.migrations import SchemaState, check_schema
 from ragbase.storage.pool import Database
 from ragbase.telemetry.logs import get_logger
+from ragbase.text.prompts import Prompts
 from ragbase.worker.handlers import handlers
 from ragbase.worker.worker import Worker, WorkerOptions
 
@@ -93,6 +96,9 @@ async def open_worker(
 async def _open(
     settings: Settings, embedder: Embedder | None, stack: AsyncExitStack, *, serve: bool
 ) -> tuple[Services, Database]:
+    prompts = Prompts.load(settings.prompts_dir)
+    llms = language_models(settings)
+    stack.push_async_callback(llms.aclose)
     embedder, database = await _open_both(settings, stack, embedder)
     dialect = await _open_dialect(database, settings)
     embedding = EmbeddingRuntime(
@@ -107,7 +113,9 @@ async def _open(
     stack.push_async_callback(parser.aclose)
     rerankers = _open_rerankers(settings) if serve else Rerankers()  # jobs rank nothing
     stack.push_async_callback(rerankers.aclose)
-    services = _wire(settings, database, dialect, embedding, verifier, parser, rerankers)
+    services = _wire(
+        settings, database, dialect, embedding, verifier, parser, rerankers, llms, prompts
+    )
     await services.health.start()
     stack.push_async_callback(services.health.stop)
     upkeep, gauges = Upkeep(database, dialect.maintain), JobGauges(database)
@@ -232,6 +240,8 @@ def _wire(
     verifier: KeyVerifier | None,
     parser: FileParser,
     rerankers: Rerankers,
+    llms: LanguageModels,
+    prompts: Prompts,
 ) -> Services:
     known = KnownCollections(database)
     collections = CollectionService(
@@ -278,8 +288,9 @@ def _wire(
         stats=StatsService(database),
         collections=collections,
         embedding=embedding,
-        health=_health(database, dialect, embedding, rerankers),
+        health=_health(database, dialect, embedding, rerankers, llms),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),
+        llms=llms,
         max_batch=settings.max_batch,
         verifier=verifier,
     )
@@ -334,6 +345,7 @@ def _health(
     dialect: LexicalDialect,
     embedding: EmbeddingRuntime,
     rerankers: Rerankers,
+    llms: LanguageModels,
 ) -> HealthService:
     async def schema() -> None:
         async with database.read() as connection:
@@ -345,4 +357,5 @@ def _health(
         schema=schema,
         lexical=dialect.name,
         rerankers=rerankers.all,
+        llms=llms.servers,
     )

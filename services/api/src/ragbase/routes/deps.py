@@ -25,6 +25,7 @@ from ragbase.services.ingest import IngestService
 from ragbase.services.jobs import JobService
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
+from ragbase.services.llm import LanguageModels
 from ragbase.services.rerank import RerankService
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
@@ -70,6 +71,7 @@ class Services:
     embedding: EmbeddingRuntime
     health: HealthService
     keys: KeyService
+    llms: LanguageModels
     max_batch: int
     verifier: KeyVerifier | None = None
     """None: authentication is off."""

@@ -82,8 +82,12 @@ class HealthService:
         self._log = get_logger("ragbase.health")
 
     async def start(self) -> None:
-        """Probe everything once, then keep probing."""
-        await asyncio.gather(*(self._probe(name) for name in self._probes))
+        """Probe everything once, then keep probing; no start waits for a language model."""
+        await asyncio.gather(
+            *(self._probe(name) for name in self._probes if name not in self._llms)
+        )
+        for name in self._llms:
+            self._states[name].soon.set()
         self._tasks = [asyncio.create_task(self._watch(name)) for name in self._probes]
 
     async def stop(self) -> None:
