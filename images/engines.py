@@ -24,6 +24,10 @@ class Build:
     context: Path
     arguments: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, Path] = field(default_factory=dict)
+    fresh: bool = False
+    """Whether every step runs anew, whatever is cached."""
+    output: Path | None = None
+    """Folder that gets the files of the image; None: it is an image like others."""
 
 
 def _answers(command: list[str]) -> bool:
@@ -63,14 +67,17 @@ def build_command(engine: Engine, build: Build) -> list[str]:
     """The command that builds and tags an image."""
     command: dict[Engine, list[str]] = {
         "docker": ["docker", "build"],
-        "podman": ["podman", "build", "--format", "oci", "--layers"],
+        "podman": ["podman", "build", "--format", "oci"],
         # chroot: needs no network of its own, which Buildah would leave on the host.
-        "buildah": ["buildah", "build", "--format", "oci", "--isolation", "chroot", "--layers"],
+        "buildah": ["buildah", "build", "--format", "oci", "--isolation", "chroot"],
     }
     arguments = [f"--build-arg={name}={value}" for name, value in build.arguments.items()]
     secrets = [f"--secret=id={name},src={path}" for name, path in build.secrets.items()]
+    options = ["--no-cache"] if build.fresh else ["--layers"] if engine != "docker" else []
+    if build.output is not None:
+        options.append(f"--output=type=local,dest={build.output}")
     place = ["--file", str(build.dockerfile), "--tag", build.reference, str(build.context)]
-    return [*command[engine], *arguments, *secrets, *place]
+    return [*command[engine], *options, *arguments, *secrets, *place]
 
 
 def archive_command(engine: Engine, reference: str, path: Path) -> list[str]:

@@ -27,10 +27,8 @@ def write_sbom(engine: Engine, reference: str, path: Path, *, base_image: str | 
     with tempfile.TemporaryDirectory(prefix="ragbase-sbom-") as folder:
         found = machine_secrets(os.environ, pip_configuration(), Path.home())
         (secrets := Path(folder) / "secrets").mkdir(mode=0o700)
-        build = replace(build, secrets=write_secrets(found, secrets))
         out = Path(folder) / "out"
-        command = build_command(engine, build)
-        command.insert(2, f"--output=type=local,dest={out}")
-        subprocess.run(command, check=True, cwd=ROOT)
+        build = replace(build, secrets=write_secrets(found, secrets), output=out)
+        subprocess.run(build_command(engine, build), check=True, cwd=ROOT)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(out / _FILE, path)

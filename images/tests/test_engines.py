@@ -47,6 +47,16 @@ def test_buildah_leaves_no_network_on_the_host():
     assert command[command.index("--isolation") + 1] == "chroot"
 
 
+def test_a_build_may_leave_the_cache_alone_and_give_files_instead_of_an_image():
+    build = Build("x", Path("D"), Path("/c"), fresh=True, output=Path("/o"))
+    for engine in ("docker", "podman", "buildah"):
+        command = build_command(engine, build)
+        assert "--no-cache" in command
+        assert "--layers" not in command
+        assert "--output=type=local,dest=/o" in command
+        assert command[-1] == "/c"
+
+
 def test_archives_are_named_by_their_image():
     command = archive_command("buildah", "localhost/ragbase-api:1", Path("/a.tar"))
     assert command[-1] == "oci-archive:/a.tar:localhost/ragbase-api:1"

@@ -93,11 +93,11 @@ def test_an_image_is_built_from_the_machines_index_and_names_it_nowhere(index, t
         ROOT,
         {"BASE_IMAGE": LOCAL_BASE},
         write_secrets(secrets, folder),
+        fresh=True,
     )
-    command = [part for part in build_command(engine, build) if part != "--layers"]
     archive = tmp_path / "canary.tar"
     try:
-        subprocess.run([*command, "--no-cache"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(build_command(engine, build), check=True, stdout=subprocess.DEVNULL)
         subprocess.run(archive_command(engine, REFERENCE, archive), check=True)
     finally:
         subprocess.run(["buildah", "rmi", "--force", REFERENCE], check=False, capture_output=True)
@@ -115,12 +115,13 @@ def holders(archive: Path, trace: str) -> list[str]:
 
 @pytest.mark.parametrize("name", DEFAULT_IMAGES)
 def test_no_index_of_this_machine_is_in_an_image_that_was_built_here(archive, name):
-    path = archive(name)
-    traces = set()
+    traces: set[str] = set()
     for value in index_variables(os.environ, pip_configuration()).values():
         for word in value.split():
             parts = urlsplit(word)
-            traces |= {parts.hostname, parts.username, parts.password} - {None, ""} - PUBLIC
-    for trace in traces:
-        assert not holders(path, trace), "an index or its credentials are in a layer"
-    # Without settings there is nothing to look for; the canary above stands in for them.
+            traces |= {part for part in (parts.hostname, parts.username, parts.password) if part}
+    traces -= PUBLIC
+    if not traces:
+        pytest.skip("this machine names no index; the test above brings one")
+    found = sum(bool(holders(archive(name), trace)) for trace in traces)
+    assert found == 0  # which ones is not for a log
