@@ -51,6 +51,10 @@ class CollectionSettings(BaseModel):
     language: Language = "english"
     fusion: FusionSettings | None = None
     chunking: Chunking | None = None
+    contextual_retrieval: bool = Field(
+        default=False,
+        description="Whether documents get context lines where their request does not say.",
+    )
     embedding_model: str | None = Field(
         default=None,
         max_length=512,

@@ -58,6 +58,8 @@ class ChunkDraft:
     end: int
     token_count: int
     terms: Sequence[str]
+    context: str | None = None
+    """The line that places it in its document; None: none was made, "": none fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class DocumentDraft:
     external_id: str | None = None
     content_hash: bytes = b""
     """BLAKE2b-128 over everything the chunks and vectors depend on; equal hash = nothing to do."""
+    contextual: bool = False
+    """Whether its chunks should have context lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class Document:
     collection: str
     external_id: str | None = None
     content_hash: bytes = b""
+    contextual: bool = False
 
 
 class StoredChunk(NamedTuple):
@@ -104,6 +109,8 @@ class StoredChunk(NamedTuple):
     collection: str
     external_id: str | None
     metadata: dict[str, Any]
+    context: str | None = None
+    """Read by `list_chunks` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +129,4 @@ class Collection:
     embedding_model: str | None
     embedding_model_id: int | None
     created_at: datetime
+    contextual_retrieval: bool = False

@@ -52,4 +52,5 @@ class CollectionOptions(TypedDict, total=False):
     language: str
     fusion: Mapping[str, Any] | None
     chunking: Mapping[str, int] | None
+    contextual_retrieval: bool
     embedding_model: str | None

@@ -143,7 +143,12 @@ class CollectionService:
             fusion = dict(self._default_fusion)
         chunking = settings.chunking.model_dump() if settings.chunking else None
         language = normalise_language(settings.language)
-        return {"language": language, "fusion": fusion, "chunking": chunking}
+        return {
+            "language": language,
+            "fusion": fusion,
+            "chunking": chunking,
+            "contextual_retrieval": settings.contextual_retrieval,
+        }
 
     def _check_model(self, name: str | None) -> None:
         if name is None:
@@ -187,6 +192,7 @@ def _to_out(collection: Collection, counts: Counts) -> CollectionOut:
         language=collection.language,
         fusion=read_fusion(collection.fusion) if collection.fusion else None,
         chunking=Chunking(**collection.chunking) if collection.chunking else None,
+        contextual_retrieval=collection.contextual_retrieval,
         embedding_model=collection.embedding_model,
         created_at=collection.created_at,
         documents=counts.documents,

@@ -12,11 +12,13 @@ __all__ = ["insert_chunks", "list_chunks", "load_chunks"]
 _INSERT = """
     INSERT INTO chunks (
         document_id, collection_id, metadata,
-        chunk_index, content, indexed_content, token_count, start_offset, end_offset, lexical_text
+        chunk_index, content, indexed_content, token_count, start_offset, end_offset, lexical_text,
+        context
     )
     SELECT $1, $2, $3, u.*
-    FROM unnest($4::int[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[], $10::text[])
-        AS u (chunk_index, content, indexed, tokens, first, after, lexical)
+    FROM unnest(
+        $4::int[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[]
+    ) AS u (chunk_index, content, indexed, tokens, first, after, lexical, context)
     ORDER BY u.chunk_index
     RETURNING id
 """
@@ -35,6 +37,7 @@ _SELECT = """
 """Columns in the order of `StoredChunk`'s fields. ``OFFSET 0`` leaves the planner one order of
 joins, the only sensible one: searching for others took longer than the statement itself."""
 _SELECT_BARE = _SELECT.replace("c.indexed_content", "''")
+_SELECT_ALL = _SELECT.replace("c.metadata", "c.metadata, c.context")
 
 
 async def insert_chunks(
@@ -59,6 +62,7 @@ async def insert_chunks(
         [chunk.start for chunk in chunks],
         [chunk.end for chunk in chunks],
         [" ".join(chunk.terms) for chunk in chunks],
+        [chunk.context for chunk in chunks],
     )
     return sorted(row[0] for row in rows)
 
@@ -81,6 +85,6 @@ async def load_chunks(
 async def list_chunks(connection: Connection, document_id: int) -> list[StoredChunk]:
     """All chunks of a document, by ``chunk_index``."""
     rows = await connection.fetch(
-        f"{_SELECT} WHERE c.document_id = $1 ORDER BY c.chunk_index", document_id
+        f"{_SELECT_ALL} WHERE c.document_id = $1 ORDER BY c.chunk_index", document_id
     )
     return [StoredChunk(*row) for row in rows]

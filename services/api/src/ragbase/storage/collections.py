@@ -25,7 +25,7 @@ DEFAULT = "default"
 
 _SELECT = """
     SELECT k.id, k.name, k.language, k.fusion, k.chunking, m.name, k.embedding_model_id,
-        k.created_at
+        k.created_at, k.contextual_retrieval
     FROM collections k LEFT JOIN embedding_models m ON m.id = k.embedding_model_id
 """
 """Columns in the order of `Collection`'s fields."""
@@ -62,15 +62,17 @@ async def create_collection(
     language: str = "english",
     fusion: Mapping[str, Any] | None = None,
     chunking: Mapping[str, int] | None = None,
+    contextual_retrieval: bool = False,
 ) -> Collection:
     """Make a collection. Raises `ConflictError` when the name is taken."""
     made = await connection.fetchval(
-        "INSERT INTO collections (name, language, fusion, chunking) VALUES ($1, $2, $3, $4) "
-        "ON CONFLICT (name) DO NOTHING RETURNING id",
+        "INSERT INTO collections (name, language, fusion, chunking, contextual_retrieval) "
+        "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING RETURNING id",
         name,
         language,
         _json(fusion),
         _json(chunking),
+        contextual_retrieval,
     )
     if made is None:
         raise ConflictError(f"Collection {name!r} exists already.", code="collection_exists")
@@ -84,18 +86,20 @@ async def update_collection(
     language: str,
     fusion: Mapping[str, Any] | None,
     chunking: Mapping[str, int] | None,
+    contextual_retrieval: bool = False,
 ) -> Collection | None:
     """Set a collection's settings; None when there is no such collection.
 
     Documents already stored keep the chunks and terms they have.
     """
     found = await connection.fetchval(
-        "UPDATE collections SET language = $2, fusion = $3, chunking = $4 WHERE name = $1 "
-        "RETURNING id",
+        "UPDATE collections SET language = $2, fusion = $3, chunking = $4, "
+        "contextual_retrieval = $5 WHERE name = $1 RETURNING id",
         name,
         language,
         _json(fusion),
         _json(chunking),
+        contextual_retrieval,
     )
     return None if found is None else await _read(connection, name)
 

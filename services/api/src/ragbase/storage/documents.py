@@ -47,7 +47,7 @@ MAX_ID = 2**63 - 1
 _SELECT = """
     SELECT d.id, d.title, {content}, d.metadata, d.created_at, d.updated_at,
         (SELECT count(*) FROM chunks c WHERE c.document_id = d.id),
-        k.name, d.external_id, coalesce(d.content_hash, '')
+        k.name, d.external_id, coalesce(d.content_hash, ''), d.contextual
     FROM documents d JOIN collections k ON k.id = d.collection_id
 """
 """Columns in the order of `Document`'s fields."""
@@ -88,11 +88,12 @@ async def insert_document(
         row = await connection.fetchrow(
             """
             INSERT INTO documents (
-                collection_id, external_id, title, content, metadata, content_hash, accepted_at
+                collection_id, external_id, title, content, metadata, content_hash, accepted_at,
+                contextual
             )
             VALUES (
                 $1, $2, $3, $4, $5, $6,
-                coalesce((SELECT created_at FROM jobs WHERE id = $7::bigint), now())
+                coalesce((SELECT created_at FROM jobs WHERE id = $7::bigint), now()), $8
             )
             RETURNING id, created_at, updated_at, (SELECT name FROM collections WHERE id = $1)
             """,
@@ -103,6 +104,7 @@ async def insert_document(
             dict(draft.metadata),
             draft.content_hash or None,
             job_id,
+            draft.contextual,
         )
     except asyncpg.ForeignKeyViolationError as error:
         raise NotFoundError("The collection is gone.", code="collection_not_found") from error
@@ -131,7 +133,7 @@ async def replace_document(
         UPDATE documents
         SET external_id = $2, title = $3, content = $4, metadata = $5, content_hash = $6,
             accepted_at = coalesce((SELECT created_at FROM jobs WHERE id = $8::bigint), now()),
-            updated_at = now()
+            contextual = $9, updated_at = now()
         WHERE id = $1 AND collection_id = $7
         RETURNING id, created_at, updated_at, (SELECT name FROM collections WHERE id = $7)
         """,
@@ -143,9 +145,11 @@ async def replace_document(
         draft.content_hash or None,
         draft.collection_id,
         job_id,
+        draft.contextual,
     )
     if row is None:
         raise document_not_found()
+    await connection.execute("SELECT graph_release(ARRAY[$1::bigint])", document_id)
     await connection.execute("DELETE FROM chunks WHERE document_id = $1", document_id)
     await _insert_parts(connection, document_id, draft, chunks, vectors, model_id)
     return _stored(draft, row, len(chunks))
@@ -317,6 +321,12 @@ async def delete_documents(
 
     Those outside ``collections`` (names; None: no limit) stay and are not among them.
     """
+    await connection.execute(
+        "SELECT graph_release(ARRAY(SELECT d.id FROM documents d "  # noqa: S608 - constants
+        f"WHERE d.id = ANY($1::bigint[]) AND {_VISIBLE.format('$2')} ORDER BY d.id FOR UPDATE))",
+        [number for number in document_ids if 0 < number <= MAX_ID],
+        collections,
+    )
     rows = await connection.fetch(
         f"DELETE FROM documents d WHERE d.id = ANY($1::bigint[]) AND {_VISIBLE.format('$2')} "  # noqa: S608 - constants
         "RETURNING d.id",
@@ -369,4 +379,5 @@ def _stored(draft: DocumentDraft, row: asyncpg.Record, chunk_count: int) -> Docu
         collection=row[3],
         external_id=draft.external_id,
         content_hash=draft.content_hash,
+        contextual=draft.contextual,
     )
