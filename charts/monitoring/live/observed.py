@@ -32,6 +32,8 @@ _RULES: Final = [FOLDER / STACK_RULES, FOLDER / OPERATOR_RULES]
 class Observed:
     """What ran, from ``start`` to ``end`` (seconds since the epoch)."""
 
+    url: str
+    """Of the API."""
     prometheus: Prometheus
     targets: list[Target]
     variables: dict[str, str]
@@ -58,7 +60,13 @@ async def observed(binaries: Binaries, seconds: float) -> AsyncIterator[Observed
                     statuses = await asyncio.to_thread(drive, stack.url, seconds)
                     await asyncio.sleep(2)  # the last points are scraped, the rules evaluated
                     yield Observed(
-                        server, targets, _variables(targets[0]), statuses, start, time.time()
+                        stack.url,
+                        server,
+                        targets,
+                        _variables(targets[0]),
+                        statuses,
+                        start,
+                        time.time(),
                     )
         finally:
             await asyncio.to_thread(manager.__exit__, None, None, None)
@@ -82,7 +90,7 @@ async def _summaries(stack: Stack, folder: Path) -> dict[str, Any]:
     corpus = ["--collection", "builtin"]  # ingested once
     commands = {
         "eval": ["eval", "builtin", "--split", "even", *corpus],
-        "bench": ["bench", "builtin", "--requests", "10", "--concurrency", "1", *corpus],
+        "bench": ["bench", "builtin", "--requests", "5", "--concurrency", "1", *corpus],
     }
     found: dict[str, Any] = {"backup": _BACKUP}
     for name, command in commands.items():

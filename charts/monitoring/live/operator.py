@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from charts.monitoring.live.prometheus import Target
-from charts.monitoring.live.stack import RAGBASE
+from charts.monitoring.live.stack import RAGBASE, START_S
 from e2e.cluster import ControlPlane, find_binaries
 from e2e.operator_kit import Harness, install_crds
 from ragbase_operator.models.manifest import Manifest
@@ -51,7 +51,7 @@ async def played_operator(
             await harness.start(**_QUICK)
             await harness.create({}, RAGBASE)
             await harness.create({"database": {"mode": "cnpg"}}, _UNWELL)
-            await harness.until_ready(RAGBASE)
+            await harness.until_ready(RAGBASE, START_S)
             await _tasks(harness, summaries)
             metrics = harness.ports()[1]
             labels = {"namespace": "ragbase-system", "pod": "ragbase-operator-0"}
@@ -84,7 +84,7 @@ async def _until_true(
             harness.condition(condition, name, kind).get("status") == "True" for kind, name in tasks
         )
 
-    await harness.until(turn, 60)
+    await harness.until(turn, START_S)
 
 
 async def _until_failed(harness: Harness, name: str) -> None:

@@ -46,7 +46,7 @@ class Prometheus:
     """The HTTP API of a running server."""
 
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=30)
+        self._http = httpx.Client(base_url=url, timeout=60)
 
     def instant(self, expression: str) -> list[Series]:
         """The value of each series now."""
@@ -141,7 +141,7 @@ def _config(targets: Sequence[Target], rules: Sequence[Path]) -> dict[str, Any]:
 
 
 def _await_ready(process: subprocess.Popen[bytes], client: Prometheus, log: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not client.ready():
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()

@@ -20,9 +20,11 @@ from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.storage.migrations import migrate
 from services.api.tests.tiny_reranker import write_reranker
 
-__all__ = ["RAGBASE", "Stack", "running_stack"]
+__all__ = ["RAGBASE", "START_S", "Stack", "running_stack"]
 
 RAGBASE: Final = "docs"
+START_S: Final = 300.0
+"""Within which each part must answer: seconds on an idle machine, minutes on a busy one."""
 _MINILM: Final = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -47,7 +49,9 @@ def running_stack(folder: Path) -> Iterator[Stack]:
         )
         asyncio.run(migrate(postgres.dsn, dialect="native"))
         reranker = write_reranker(folder / "reranker")
-        process, inference = start_inference("--model-id", _MINILM, "--model", f"tiny={reranker}")
+        process, inference = start_inference(
+            "--model-id", _MINILM, "--model", f"tiny={reranker}", wait_s=START_S
+        )
         stack.callback(_end, process)
         environment = {
             "DATABASE_URL": postgres.dsn,
@@ -64,7 +68,9 @@ def running_stack(folder: Path) -> Iterator[Stack]:
             ),
         }
         api_metrics, worker_metrics = free_port(), free_port()
-        process, url = start_api({**environment, "RAGBASE_METRICS_PORT": str(api_metrics)})
+        process, url = start_api(
+            {**environment, "RAGBASE_METRICS_PORT": str(api_metrics)}, wait_s=START_S
+        )
         stack.callback(_end, process)
         worker = {**environment, "RAGBASE_METRICS_PORT": str(worker_metrics)}
         stack.callback(_end, start_ragbase("worker", environment=worker))
@@ -98,7 +104,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _await(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + START_S
     while True:
         try:
             if httpx.get(url).status_code == 200:
