@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from e2e.cluster import ControlPlane
+from e2e.operator_kit.patience import patience
 from ragbase_operator.models.manifest import Manifest
 
 CRDS = Path(__file__).parents[2] / "crds"
@@ -77,7 +78,7 @@ class Harness:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.send_signal(how)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             code = await self._process.wait()
         self._process = None
         return code
@@ -153,9 +154,12 @@ class Harness:
     async def until(
         self, what: Callable[[], Any], seconds: float = 20, kubelet: bool = False
     ) -> float:
-        """Wait for something true, playing the kubelet meanwhile if asked; seconds it took."""
+        """Wait for something true, playing the kubelet meanwhile if asked; seconds it took.
+
+        TimeoutError after ``seconds``, or later where the machine is busy with other things.
+        """
         started = time.monotonic()
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience(seconds)):
             while not await asyncio.to_thread(what):
                 if kubelet:
                     await asyncio.to_thread(self.play_kubelet)

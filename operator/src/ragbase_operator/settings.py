@@ -45,6 +45,12 @@ class OperatorSettings(BaseSettings):
     retry_seconds: float = Field(
         default=15.0, ge=1, description="The same for one that is not ready."
     )
+    watch_silence_seconds: float = Field(
+        default=70.0,
+        ge=1,
+        description="A watch that is silent for so long is opened anew; a healthy one speaks each "
+        "minute.",
+    )
     heartbeat_seconds: float = Field(
         default=30.0, ge=1, description="Between renewals of the Lease."
     )

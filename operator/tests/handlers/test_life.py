@@ -8,6 +8,7 @@ import time
 
 from e2e.cluster import ControlPlane
 from e2e.operator_kit import Harness
+from e2e.operator_kit.patience import patience
 
 GRAPH = {"graph": {"enabled": True}}
 CHILDREN = ("Deployment", "StatefulSet", "Job", "Service", "ConfigMap", "Secret")
@@ -26,7 +27,7 @@ async def test_all_children_are_applied_within_three_seconds(stage: Harness) -> 
         if each["metadata"]["name"].startswith("kb-")
     ]
     assert {"kb-api", "kb-worker", "kb-embedding", "kb-postgres", "kb-memgraph"} <= set(mine)
-    assert took <= 3
+    assert took <= patience(3)
     await stage.until_ready()
 
 
@@ -56,7 +57,7 @@ async def test_edited_and_deleted_children_are_restored(stage: Harness) -> None:
         names = (("Service", "kb-api"), ("StatefulSet", "kb-postgres"), ("ConfigMap", "kb-config"))
         return bool(api and api["spec"]["replicas"] == 1 and all(stage.get(*n) for n in names))
 
-    assert await stage.until(restored) <= 10
+    assert await stage.until(restored) <= patience(10)
 
 
 async def test_another_managers_fields_stay_and_ours_win(stage: Harness) -> None:
@@ -133,7 +134,7 @@ async def test_deleting_ends_while_creation_keeps_failing(stage: Harness) -> Non
     await stage.create(missing)
     await stage.until(lambda: stage.condition().get("reason") == "SecretMissing")
     stage.delete("RagBase", "kb")
-    assert await stage.until(lambda: stage.get("RagBase", "kb") is None) <= 8
+    assert await stage.until(lambda: stage.get("RagBase", "kb") is None) <= patience(8)
     await stage.until(lambda: not stage.list("Deployment") and not stage.list("ConfigMap")[1:], 30)
 
 

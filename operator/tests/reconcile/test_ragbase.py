@@ -366,3 +366,15 @@ async def test_a_spec_that_cannot_be_read_is_a_condition() -> None:
 def _image(stage: Stage, name: str) -> str:
     spec = stage.child("Deployment", name)["spec"]
     return str(spec["template"]["spec"]["containers"][0]["image"])
+
+
+async def test_the_error_of_what_belongs_to_no_part_is_told_by_ready() -> None:
+    """Settings, rules and client Secret are all parts'."""
+    stage = Stage()
+    await stage.settle()
+    stage.cluster.refuse("Invalid", "too long", lambda m: m["kind"] == "ConfigMap")
+    stage.edit_spec(api={"settings": {"RAGBASE_MAX_INFLIGHT": "7"}})
+    await stage.run()
+    ready = stage.conditions()["Ready"]
+    assert (ready["status"], ready["reason"]) == ("False", "ApplyRefused")
+    assert "too long" in ready["message"]

@@ -189,3 +189,15 @@ async def test_the_job_of_an_earlier_task_of_the_name_is_waited_for() -> None:
     assert stage.child("Job", "one-backup")["metadata"]["uid"] == old
     await stage.cluster.delete(ref(stage.child("Job", "one-backup")))
     assert _condition(await stage.step(), "Complete") == ("False", "Running")
+
+
+async def test_rows_that_did_not_fit_into_the_message_are_told() -> None:
+    """A termination message has 4,096 bytes."""
+    stage = TaskStage()
+    await stage.task("RagBaseBenchmark", {"quality": False})
+    await stage.step()
+    stage.end("one-latency", {"dataset": "builtin", "runs": [RUN], "omitted": 7})
+    status = await stage.step()
+    complete = next(each for each in status["conditions"] if each["type"] == "Complete")
+    assert complete["message"] == "done; 7 rows of the result are in the Job's log only"
+    assert len(status["latency"]) == 1

@@ -23,8 +23,8 @@ class _NoDiffBase(kopf.DiffBaseStorage):
         return None
 
 
-def configure(settings: KopfSettings, *, namespaced: bool = False) -> None:
-    """Change ``settings`` in place."""
+def configure(settings: KopfSettings, *, namespaced: bool = False, silence_s: float = 70.0) -> None:
+    """Change ``settings`` in place; ``silence_s``: see `OperatorSettings.watch_silence_seconds`."""
     # Roles cannot see namespaces or CRDs: Kopf would ask for a minute before it gives up.
     settings.scanning.disabled = namespaced
     settings.persistence.finalizer = FINALIZER
@@ -38,7 +38,7 @@ def configure(settings: KopfSettings, *, namespaced: bool = False) -> None:
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
     settings.watching.connect_timeout = 30
-    settings.watching.inactivity_timeout = 70
+    settings.watching.inactivity_timeout = silence_s
     settings.networking.request_timeout = 60
     settings.networking.connect_timeout = 15
     settings.networking.enforce_retry_after = True

@@ -62,7 +62,7 @@ async def run_operator(
             )
             await kopf.operator(
                 registry=_registry(runtime, settings),
-                settings=_kopf_settings(namespaced=bool(settings.namespaces)),
+                settings=_kopf_settings(settings),
                 clusterwide=not settings.namespaces,
                 namespaces=list(settings.namespaces),
                 stop_flag=stop,
@@ -100,10 +100,14 @@ def _registry(runtime: Runtime, settings: OperatorSettings) -> kopf.OperatorRegi
     return registry
 
 
-def _kopf_settings(*, namespaced: bool) -> kopf.OperatorSettings:
-    settings = kopf.OperatorSettings()
-    configure(settings, namespaced=namespaced)
-    return settings
+def _kopf_settings(settings: OperatorSettings) -> kopf.OperatorSettings:
+    found = kopf.OperatorSettings()
+    configure(
+        found,
+        namespaced=bool(settings.namespaces),
+        silence_s=settings.watch_silence_seconds,
+    )
+    return found
 
 
 async def _login(**kwargs: Any) -> kopf.ConnectionInfo | None:

@@ -70,6 +70,7 @@ async def _advance(
     known = {job["metadata"]["name"]: job for job in jobs}
     inputs = gather_inputs(ragbase, await observe(ragbase, context), context)
     found: dict[str, Any] = {"claimName": claim} if claim else {}
+    omitted = 0
     for step in steps:
         wanted = task_job(kind, task, step, ragbase, inputs)
         name = wanted["metadata"]["name"]
@@ -82,8 +83,11 @@ async def _advance(
             return Verdict("False", TaskReason.JOB_FAILED, text), found
         if not is_finished(job, "Complete"):
             return Verdict("False", TaskReason.RUNNING, _progress(name, pods)), found
-        found |= result_of(kind, step.name, _summary(messages), found)
-    return Verdict("True", TaskReason.SUCCEEDED, "done"), found
+        summary = _summary(messages)
+        found |= result_of(kind, step.name, summary, found)
+        omitted += int(summary.get("omitted") or 0)
+    told = f"done; {omitted} rows of the result are in the Job's log only" if omitted else "done"
+    return Verdict("True", TaskReason.SUCCEEDED, told), found
 
 
 async def _started(job: Manifest, context: Context) -> Manifest:

@@ -60,7 +60,12 @@ def judge(
 ) -> dict[Type, Verdict]:
     """A verdict for each type of condition; `Ready` is first."""
     parts = {part: _judge_part(part, spec, desired, seen, facts) for part in PARTS}
-    verdicts = {Type.READY: _judge_ready(parts, facts), **parts}
+    shared = [
+        seen.failed[ref]
+        for each in desired
+        if type_of(component_of(each)) is Type.READY and (ref := ref_of(each)) in seen.failed
+    ]
+    verdicts = {Type.READY: _judge_ready(parts, shared, facts), **parts}
     verdicts[Type.REINDEX] = (
         good(Reason.EMBEDDING_CHANGED, facts.reindex)
         if facts.reindex
@@ -129,10 +134,13 @@ def _without_workload(part: Type, spec: RagBaseSpec) -> Verdict:
     return bad(Reason.PROGRESSING, "nothing of it is there yet")
 
 
-def _judge_ready(parts: dict[Type, Verdict], facts: Facts) -> Verdict:
+def _judge_ready(parts: dict[Type, Verdict], shared: Sequence[Fault], facts: Facts) -> Verdict:
+    """``shared``: faults of children that belong to no part, such as the settings of all."""
     if facts.missing:
         first = facts.missing[0]
         return bad(first.reason, "; ".join(fault.message for fault in facts.missing))
+    if shared:
+        return bad(shared[0].reason, "; ".join(fault.message for fault in shared))
     failing = [(part, verdict) for part, verdict in parts.items() if verdict.status != "True"]
     if failing:
         shown = worst([verdict for _, verdict in failing])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["LIMIT", "Summary", "evaluation_summary", "load_summary", "write_summary"]
+__all__ = ["LIMIT", "Summary", "evaluation_summary", "fitted", "load_summary", "write_summary"]
 
 LIMIT = 4_096
 """Bytes of a container's termination message, set by Kubernetes."""
@@ -27,13 +27,32 @@ Summary = Annotated[
 
 
 def write_summary(file: Path | None, summary: Mapping[str, Any]) -> None:
-    """Write ``summary`` where a file is given. One that is too long is left out, and says so."""
-    if file is None:
-        return
-    text = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
-    if len(text.encode()) > LIMIT:
-        text = json.dumps({"error": f"the outcome is longer than {LIMIT} bytes"})
-    file.write_text(text, encoding="utf-8")
+    """Write ``summary`` where a file is given, shortened as `fitted` does."""
+    if file is not None:
+        file.write_text(_line(fitted(summary)), encoding="utf-8")
+
+
+def fitted(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """``summary`` in at most `LIMIT` bytes.
+
+    Where it is longer: numbers have four significant digits, then rows are left out from the end
+    of the longest list, and then texts are cut. ``omitted`` says how many rows are missing.
+    """
+    found = dict(summary)
+    if _size(found) > LIMIT:
+        found = _rounded(found)
+    omitted = 0
+    while _size(found) > LIMIT and (name := _longest(found)):
+        omitted += 1
+        found = {**found, name: found[name][:-1], "omitted": omitted}
+    longest = max((len(text) for text in found.values() if isinstance(text, str)), default=0)
+    while _size(found) > LIMIT and longest:
+        longest //= 2
+        found = {
+            name: value[:longest] if isinstance(value, str) else value
+            for name, value in found.items()
+        }
+    return found
 
 
 def load_summary(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +64,28 @@ def evaluation_summary(report: Mapping[str, Any]) -> dict[str, Any]:
     """Of the JSON report of `eval`: the measures of each mode on the whole split."""
     modes: Iterable[Mapping[str, Any]] = report["modes"]
     return {"dataset": report["dataset"]["name"], "modes": [_mode(each) for each in modes]}
+
+
+def _line(summary: Mapping[str, Any]) -> str:
+    return json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
+
+
+def _size(summary: Mapping[str, Any]) -> int:
+    return len(_line(summary).encode())
+
+
+def _longest(summary: Mapping[str, Any]) -> str | None:
+    """The name of the list that takes most room; None where all are empty."""
+    lists = {name: len(_line({"": v})) for name, v in summary.items() if isinstance(v, list) and v}
+    return max(lists, key=lambda name: lists[name], default=None)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, Mapping):
+        return {name: _rounded(part) for name, part in value.items()}
+    return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def _run(run: Mapping[str, Any]) -> dict[str, Any]:
