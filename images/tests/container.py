@@ -94,7 +94,8 @@ class Unpacked:
         ]
         for path, folder in writable.items():
             if folder is None:
-                mounts.append(_memory(path, [*_TMPFS, "mode=1777"]))
+                # runc gives a volume in memory the mode of the folder below it, not its owner.
+                mounts.append(_memory(path, [*_TMPFS, f"uid={uid}", f"gid={gid}"]))
             else:
                 options = ["rbind", "rw"]
                 mounts.append(

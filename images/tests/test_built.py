@@ -56,6 +56,11 @@ def members(archive):
     return lambda name: members_above(archive(name), archive("base"))
 
 
+@pytest.mark.parametrize("name", ["api", "inference-cpu"])
+def test_onnx_runtime_sends_nothing_home(archive, name):
+    assert "ORT_DISABLE_TELEMETRY=1" in configuration(archive(name))["config"]["Env"]
+
+
 @each_image
 def test_all_code_is_compiled_and_never_compared_with_its_source(members, name):
     compiled = {member.name: head for member, head in members(name) if head}
