@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def open_cluster() -> Iterator[Cluster]:
     context = os.environ.get("RAGBASE_E2E_CONTEXT")
     if context:
         kubeconfig = Path(os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
-        kube = Kube(kubeconfig, context)
-        yield Cluster(f"context {context}", kube, kubeconfig, context, None, real)
+        with closing(Kube(kubeconfig, context)) as kube:
+            yield Cluster(f"context {context}", kube, kubeconfig, context, None, real)
         return
     if real:
         raise UnavailableClusterError(
@@ -76,7 +76,8 @@ def open_cluster() -> Iterator[Cluster]:
             if images.load(reference, host.enter(), HOME):
                 print(f"loaded {reference}", flush=True)
         kubeconfig = host.kubeconfig()
-        yield Cluster("own node", Kube(kubeconfig), kubeconfig, None, NODE_NAME, real)
+        with closing(Kube(kubeconfig)) as kube:
+            yield Cluster("own node", kube, kubeconfig, None, NODE_NAME, real)
     finally:
         if started:
             host.stop()

@@ -42,6 +42,11 @@ class Kube:
         self.core = client.CoreV1Api(self.api)
         self._dynamic = dynamic.DynamicClient(self.api)
 
+    def close(self) -> None:
+        """End the connections."""
+        self.api.rest_client.pool_manager.clear()
+        self.api.close()
+
     def _resource(self, kind: str) -> Any:
         group = GROUP if kind.startswith("RagBase") else None
         if group is None:
@@ -137,8 +142,10 @@ class Kube:
 
     def execute(self, pod: str, namespace: str, command: Sequence[str]) -> str:
         """Standard output of a command in a pod. Raises AssertionError where it fails."""
+        # A client of its own: `stream` changes the one that it is given while it connects.
+        own = client.CoreV1Api(client.ApiClient(self.api.configuration))
         channel = stream(
-            self.core.connect_get_namespaced_pod_exec,
+            own.connect_get_namespaced_pod_exec,
             pod,
             namespace,
             command=list(command),
