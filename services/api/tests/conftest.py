@@ -43,6 +43,14 @@ def on_database(dsn: str, name: str) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_extraction() -> Iterator[None]:
+    """Documents get no graph jobs, but where a test is about them and says so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAGBASE_EXTRACTION", "off")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No model but the bundled one: tests fetch nothing, and find nothing that a user fetched."""
     cache = str(tmp_path_factory.mktemp("hub"))

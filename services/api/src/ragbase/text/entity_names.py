@@ -40,4 +40,5 @@ def normalise(name: str) -> str:
 def display_name(name: str) -> str:
     """The name as people read it: NFC, one line, without NUL, quotes and stray punctuation around."""
     clean = unicodedata.normalize("NFC", _UNSTORABLE.sub("", name))
-    return _EDGES.sub("", " ".join(clean.split()))
+    shown: str = _EDGES.sub("", " ".join(clean.split()))
+    return shown

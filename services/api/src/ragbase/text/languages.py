@@ -8,7 +8,15 @@ from typing import Final
 
 from ragbase.errors import InvalidInputError
 
-__all__ = ["LANGUAGES", "SCRIPTS", "UNSTEMMED", "normalise_language", "stop_words"]
+__all__ = [
+    "LANGUAGES",
+    "SCRIPTS",
+    "UNSTEMMED",
+    "language_code",
+    "latin_only",
+    "normalise_language",
+    "stop_words",
+]
 
 _STEMMED: Final = {
     "arabic": "ar",
@@ -98,6 +106,16 @@ def normalise_language(language: str) -> str:
             field="language",
         )
     return known
+
+
+def language_code(language: str) -> str:
+    """ISO 639-1 code of a name of `LANGUAGES`; "" for ``simple``."""
+    return {**_STEMMED, **UNSTEMMED}[language]
+
+
+def latin_only(code: str) -> bool:
+    """Whether the language of this ISO 639-1 code is known, and written in Latin script alone."""
+    return any(code == own and name not in SCRIPTS for name, own in _STEMMED.items())
 
 
 @cache
