@@ -31,6 +31,7 @@ PROGRESS = HOME / "progress.log"
 
 UNSHARE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 STOP_TIMEOUT_S = 60.0
+CGROUPS = Path("/sys/fs/cgroup")
 ROOT = Path(__file__).parents[2]
 
 
@@ -194,7 +195,7 @@ def end_on_signals(stdin: IO[bytes]) -> None:
 
 def remove_cgroups() -> None:
     """Remove the empty cgroups of pods, deepest first: the only thing a node leaves behind."""
-    for root in (*Path("/sys/fs/cgroup").glob("*/kubepods"), Path("/sys/fs/cgroup/kubepods")):
+    for root in (*CGROUPS.glob("*/kubepods"), CGROUPS / "kubepods"):
         if root.is_dir():
             folders = [path for path in root.rglob("*") if path.is_dir()]
             for folder in (*sorted(folders, reverse=True), root):

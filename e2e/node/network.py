@@ -13,6 +13,9 @@ from e2e.node.addresses import NODE_ADDRESS, POD_RANGE
 __all__ = ["cni_configuration", "dns_answers", "set_up_network"]
 
 
+DNS_PORT = 53
+
+
 def set_up_network() -> None:
     """Give the calling process' network namespace the node's address and routes.
 
@@ -57,7 +60,7 @@ def dns_answers(server: str, name: str, timeout_s: float = 1.0) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
         channel.settimeout(timeout_s)
         try:
-            channel.sendto(query, (server, 53))
+            channel.sendto(query, (server, DNS_PORT))
             answers: int = struct.unpack(">H", channel.recv(512)[6:8])[0]
         except OSError:
             return False

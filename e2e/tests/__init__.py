@@ -1,0 +1,1 @@
+"""Tests of what the scenarios run on, without a node."""
