@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from .objects import CHARTS
 __all__ = ["Operator"]
 
 PODS = "/api/v1/namespaces/{}/pods"
+PATIENCE_S = 120.0
+"""On a machine where builds run beside the tests."""
 
 
 class Operator:
@@ -65,6 +67,14 @@ class Operator:
         body: dict[str, Any] = self.server.request("GET", path).body
         return body
 
+    async def ready(self, name: str = "docs") -> None:
+        """Wait until a RagBase is Ready; its pods are played."""
+        await self.harness.until_ready(name, PATIENCE_S)
+
+    async def until(self, what: Callable[[], Any], kubelet: bool = False) -> None:
+        """Wait for something true."""
+        await self.harness.until(what, PATIENCE_S, kubelet)
+
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
         """The operator runs with the environment and the rights that the chart gives it."""
@@ -78,7 +88,7 @@ class Operator:
         finally:
             await self.harness.close()
 
-    async def pod(self, prefix: str, seconds: float = 30) -> dict[str, Any]:
+    async def pod(self, prefix: str, seconds: float = PATIENCE_S) -> dict[str, Any]:
         """The pod whose name begins so, once it is there and not done."""
         found: list[dict[str, Any]] = []
 

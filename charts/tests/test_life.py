@@ -34,7 +34,7 @@ def operator(client: Helm, server: ControlPlane, namespace: str, tmp_path: Path)
 
 async def _uninstall(operator: Operator, **expected: Any) -> str:
     """``helm uninstall`` of the operator, with the hook's pod run; what the pod printed."""
-    leaving = asyncio.create_task(operator.helm("uninstall", "operator", "--timeout", "120s"))
+    leaving = asyncio.create_task(operator.helm("uninstall", "operator", "--timeout", "300s"))
     pod = await operator.pod("operator-ragbase-operator-uninstall")
     said = await run_pod(operator.server, pod, operator.folder, told=expected.get("told", {}))
     await leaving
@@ -53,36 +53,44 @@ async def test_a_stack_lives_through_upgrade_rollback_and_uninstall(operator: Op
     await operator.install()
     async with operator.living():
         await operator.helm("install", "docs", RAGBASE)
-        await operator.harness.until_ready("docs")
+        await operator.ready()
         claims = _uids(operator, "PersistentVolumeClaim")
         assert "data-docs-postgres-0" in claims
         secrets = _uids(operator, "Secret")
 
         # An upgrade of the release is a change of the spec, and reaches the workload.
         await operator.helm("upgrade", "docs", RAGBASE, "--set=spec.api.replicas=3")
-        await operator.harness.until(lambda: _replicas(operator) == 3, kubelet=True)
+        await operator.until(lambda: _replicas(operator) == 3, kubelet=True)
         await operator.helm("rollback", "docs", "1")
-        await operator.harness.until(lambda: _replicas(operator) == 1, kubelet=True)
+        await operator.until(lambda: _replicas(operator) == 1, kubelet=True)
         assert (operator.harness.get("RagBase", "docs") or {})["spec"]["api"]["replicas"] == 1
+
+        # What somebody else has set is not overwritten unasked.
+        operator.harness.patch("RagBase", "docs", {"spec": {"api": {"replicas": 2}}})
+        with pytest.raises(HelmError, match=r"conflict.*spec\.api\.replicas"):
+            await operator.helm("upgrade", "docs", RAGBASE, "--set=spec.api.replicas=4")
+        forced = ("--set=spec.api.replicas=4", "--force-conflicts")
+        await operator.helm("upgrade", "docs", RAGBASE, *forced)
+        assert (operator.harness.get("RagBase", "docs") or {})["spec"]["api"]["replicas"] == 4
 
         # Uninstalled, the stack goes; the data stay, and are found again.
         await operator.helm("uninstall", "docs")
-        await operator.harness.until(lambda: operator.harness.get("RagBase", "docs") is None)
-        await operator.harness.until(lambda: operator.harness.list("Deployment")[1:] == [])
+        await operator.until(lambda: operator.harness.get("RagBase", "docs") is None)
+        await operator.until(lambda: operator.harness.list("Deployment")[1:] == [])
         assert _uids(operator, "PersistentVolumeClaim") == claims
         kept = {name for name in secrets if name.startswith("docs-")}
         assert {name: _uids(operator, "Secret").get(name) for name in kept} == {
             name: secrets[name] for name in kept
         }
         await operator.helm("install", "docs", RAGBASE, "--set=spec.deletionPolicy=Delete")
-        await operator.harness.until_ready("docs")
+        await operator.ready()
         assert _uids(operator, "PersistentVolumeClaim") == claims
 
         # By the policy Delete nothing is left.
         await operator.helm("uninstall", "docs")
-        await operator.harness.until(lambda: operator.harness.get("RagBase", "docs") is None)
-        await operator.harness.until(lambda: not _names(operator, "Secret", "docs-"))
-        await operator.harness.until(lambda: not _live_claims(operator))
+        await operator.until(lambda: operator.harness.get("RagBase", "docs") is None)
+        await operator.until(lambda: not _names(operator, "Secret", "docs-"))
+        await operator.until(lambda: not _live_claims(operator))
         await _uninstall(operator)
 
 
@@ -105,7 +113,7 @@ async def test_uninstall_with_a_live_resource_ends_clean_and_the_next_install_is
     await operator.install()
     async with operator.living():
         await operator.helm("install", "docs", RAGBASE)
-        await operator.harness.until_ready("docs")
+        await operator.ready()
         claims = _uids(operator, "PersistentVolumeClaim")
         said = await _uninstall(operator)
     assert f"deleting RagBase {operator.namespace}/docs" in said
@@ -123,37 +131,37 @@ async def test_uninstall_with_a_live_resource_ends_clean_and_the_next_install_is
     await operator.install()
     async with operator.living():
         await operator.helm("install", "docs", RAGBASE)
-        await operator.harness.until_ready("docs")
+        await operator.ready()
         assert _uids(operator, "PersistentVolumeClaim") == claims
         await _uninstall(operator)
 
 
 async def test_uninstall_without_a_living_operator_fails_and_says_why(operator: Operator) -> None:
     """B123: rather than leave resources that hang."""
-    await operator.install("--set=uninstall.timeoutSeconds=10")
+    await operator.install("--set=uninstall.timeoutSeconds=150")
     async with operator.living():
         await operator.helm("install", "docs", RAGBASE)
-        await operator.harness.until_ready("docs")
-    leaving = asyncio.create_task(operator.helm("uninstall", "operator", "--timeout", "60s"))
+        await operator.ready()
+    leaving = asyncio.create_task(operator.helm("uninstall", "operator", "--timeout", "300s"))
     for _ in range(2):  # the Job tries once more
         pod = await operator.pod("operator-ragbase-operator-uninstall")
-        said = await run_pod(operator.server, pod, operator.folder, told={"10": "1"})
+        said = await run_pod(operator.server, pod, operator.folder, told={"150": "1"})
         assert f"RagBase {operator.namespace}/docs is still there: does the operator run?" in said
     with pytest.raises(HelmError):
         await leaving
     assert operator.deployment()["kind"] == "Deployment", "the operator is still installed"
 
     async with operator.living():  # it comes back, and lets go of what was deleted
-        await operator.harness.until(lambda: operator.harness.get("RagBase", "docs") is None)
+        await operator.until(lambda: operator.harness.get("RagBase", "docs") is None)
         await _uninstall(operator)
 
 
 async def test_helm_test_asks_the_living_operator(operator: Operator) -> None:
     await operator.install()
     async with operator.living():
-        await operator.harness.until(lambda: operator.harness.log.exists() and _told(operator))
+        await operator.until(lambda: operator.harness.log.exists() and _told(operator))
         _, port = operator.harness.ports()
-        testing = asyncio.create_task(operator.helm("test", "operator", "--timeout", "60s"))
+        testing = asyncio.create_task(operator.helm("test", "operator", "--timeout", "300s"))
         pod = await operator.pod("operator-ragbase-operator-test")
         url = pod["spec"]["containers"][0]["args"][1]
         here = {url: f"http://127.0.0.1:{port}/metrics"}
@@ -178,7 +186,7 @@ async def test_an_operator_of_another_namespace_needs_no_right_beyond_it(
     await operator.install("--set-json", watched, "--set", "rbac.aggregate=false")
     async with operator.living():
         await operator.stack("install", "docs", RAGBASE)
-        await operator.harness.until_ready("docs")
+        await operator.ready()
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{stacks}/leases"
         assert server.request("GET", f"{leases}/ragbase-operator-heartbeat").status == 200
         assert "forbidden" not in operator.harness.log.read_text().lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +31,7 @@ LIMITS = {"ClusterRole": 253, "ClusterRoleBinding": 253, "CustomResourceDefiniti
 EVERYTHING = CHARTS / "ragbase-operator" / "ci" / "everything-values.yaml"
 
 
+@cache
 def _rendered(helm: Helm, release: str, namespace: str = "retrieval") -> list[dict[str, Any]]:
     """All objects that there can be, with names that follow from the release's."""
     return helm.template(

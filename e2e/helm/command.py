@@ -14,7 +14,7 @@ import yaml
 
 __all__ = ["Helm", "HelmError"]
 
-TIMEOUT_S = 300.0
+TIMEOUT_S = 600.0
 
 
 class HelmError(Exception):

@@ -34,20 +34,24 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{- define "ragbase-operator.environment" -}}
+{{- /* What is looked after. */ -}}
+{{- define "ragbase-operator.scope" -}}
 - name: RAGBASE_OPERATOR_NAMESPACE
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
 - name: RAGBASE_OPERATOR_NAMESPACES
   value: {{ join "," .Values.watch.namespaces | quote }}
+{{- with .Values.pod.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "ragbase-operator.settings" -}}
 {{- range $name, $value := .Values.settings }}
 {{- if or (not (kindIs "map" $value)) $value }}
 - name: RAGBASE_OPERATOR_{{ snakecase $name | upper }}
   value: {{ ternary (toJson $value) (toString $value) (kindIs "map" $value) | quote }}
 {{- end }}
-{{- end }}
-{{- with .Values.pod.env }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}
