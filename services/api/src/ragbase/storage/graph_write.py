@@ -8,6 +8,7 @@ entity holds only smaller ones; so writers and deleters of shared entities never
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ragbase.errors import ConflictError
@@ -98,6 +99,10 @@ _NOTE = """
 """
 
 
+class _RemovedMeanwhileError(Exception):
+    """An entity went between its making and its locking."""
+
+
 class _Mention(NamedTuple):
     chunk_id: int
     entity_id: int
@@ -164,18 +169,29 @@ async def _entities(
     """Id of the entity of each normalised name, made where it is missing; and all that is locked,
     with the entities that the chunks named so far.
     """
-    normal = sorted(names)
     for _ in range(_TRIES):
-        await connection.execute(_MAKE, collection_id, normal, [names[name] for name in normal])
-        rows = await connection.fetch(_LOCK, collection_id, normal, chunk_ids)
-        locked = [row[0] for row in rows]
-        aliases = await connection.fetch(_ALIASES, collection_id, normal)
-        # A name of its own wins over one that it was given as an alias.
-        ids = {row[0]: row[1] for row in aliases if row[1] in set(locked)}
-        ids |= {row[1]: row[0] for row in rows if row[1] in names}
-        if len(ids) == len(names):
-            return ids, locked
+        with suppress(_RemovedMeanwhileError):
+            # A savepoint, so that nothing is held when names are made again: making one that
+            # another transaction has just made waits for that transaction.
+            async with connection.transaction():
+                return await _made_and_locked(connection, collection_id, names, chunk_ids)
     raise ConflictError("Entities kept being removed meanwhile; try again.")
+
+
+async def _made_and_locked(
+    connection: Connection, collection_id: int, names: Mapping[str, str], chunk_ids: Sequence[int]
+) -> tuple[dict[str, int], list[int]]:
+    normal = sorted(names)
+    await connection.execute(_MAKE, collection_id, normal, [names[name] for name in normal])
+    rows = await connection.fetch(_LOCK, collection_id, normal, chunk_ids)
+    locked = {row[0]: row[1] for row in rows}
+    aliases = await connection.fetch(_ALIASES, collection_id, normal)
+    # A name of its own wins over one that it was given as an alias.
+    ids = {row[0]: row[1] for row in aliases if row[1] in locked}
+    ids |= {name: key for key, name in locked.items() if name in names}
+    if len(ids) < len(names):
+        raise _RemovedMeanwhileError
+    return ids, list(locked)
 
 
 async def _write_relations(
