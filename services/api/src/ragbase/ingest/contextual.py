@@ -165,9 +165,10 @@ def _shortened(line: str, room: int, tokenizer: Tokenizer) -> str:
     spans = tokenizer.spans(line)
     if len(spans) <= room:
         return line
-    text = line[: int(spans[room - 1, 1])]
+    whole_character = spans[room, 0] >= spans[room - 1, 1]  # some are several tokens
+    text = line[: int(spans[room - 1, 1 if whole_character else 0])]
     ends = [match.end() for match in _SENTENCE_END.finditer(text + " ")]
     if ends and ends[-1] >= len(text) // 2:
         return text[: ends[-1]]
-    whole, blank, _ = text.rpartition(" ")
-    return whole if blank and not line[len(text)].isspace() else text
+    words, blank, _ = text.rpartition(" ")
+    return words if blank and not line[len(text)].isspace() else text.rstrip()
