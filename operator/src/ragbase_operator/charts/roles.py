@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from ragbase_operator.models.kinds import GROUP, KINDS, RAGBASE
 from ragbase_operator.rbac.rules import Rule, rules
 
-__all__ = ["ROLES", "roles"]
-
-ROLES = ("operator-cluster", "operator-namespaced", "uninstall", "view", "edit")
+__all__ = ["roles"]
 
 
 def roles() -> dict[str, list[Rule]]:
