@@ -16,6 +16,7 @@ __all__ = [
     "EmbedResponse",
     "FusionSettings",
     "Highlight",
+    "Linker",
     "Place",
     "Retriever",
     "RrfFusion",
@@ -32,6 +33,7 @@ __all__ = [
 Retriever = Literal["semantic", "keyword", "graph", "rerank"]
 ScoreKind = Literal["cosine", "bm25", "rrf", "weighted", "rerank"]
 Stage = Literal["embed", "lexical", "semantic", "graph", "fuse", "rerank"]
+Linker = Literal["lexical", "llm"]
 ExplainedPart = Literal["semantic", "keyword", "graph", "fused", "rerank"]
 
 COLLECTIONS_MAX = 100
@@ -78,8 +80,8 @@ class SearchRequest(BaseModel):
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
-        description="Least cosine similarity of rows of the semantic and graph arms. It does not "
-        "touch keyword rows, fused scores or reranker scores. Left out: DEFAULT_MIN_SCORE.",
+        description="Least cosine similarity of rows of the semantic arm. It does not touch keyword "
+        "and graph rows, fused scores or reranker scores. Left out: DEFAULT_MIN_SCORE.",
     )
     rerank: bool = Field(
         default=True,
@@ -109,7 +111,12 @@ class SearchRequest(BaseModel):
     )
     include_graph: bool = Field(
         default=True,
-        description="Ask the graph arm too (hybrid only), where there is one.",
+        description="Ask the graph arm too (hybrid only), where the collection has entities.",
+    )
+    linker: Linker | None = Field(
+        default=None,
+        description="How names in the query are found: `lexical`, or `llm` as well, which waits for "
+        "a language model. Left out: RAGBASE_GRAPH_LINKER.",
     )
     collection: str | None = Field(
         default=None, description="Collection to search. Left out: `default`."

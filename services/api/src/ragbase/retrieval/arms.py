@@ -33,6 +33,10 @@ class ArmQuery:
     trace: Trace
     vector: QueryVector | None = None
     """None where no arm needs it."""
+    graph_asked: bool = False
+    """Whether the request itself asked for the graph arm, so that its absence is told."""
+    llm_linker: bool = False
+    """Whether a language model is asked for the names in the query."""
 
     @property
     def collection_ids(self) -> list[int]:

@@ -62,22 +62,25 @@ def fuse(
     fusion: Fusion = DEFAULT_RRF,
     *,
     normalise: Normalise = DEFAULT_NORMALISE,
+    gates: Mapping[ArmName, float] | None = None,
 ) -> list[FusedHit]:
     """All chunks of all rankings, by fused score descending, then chunk id.
 
     Each ranking is best first; of a chunk that it names twice the first place counts. A chunk that
     an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
     the least score the arm can give, or the worst in its list (which depends on the depth, and makes
-    the last row of a short list worth nothing). Scores are at most n/(k + 1) for n arms, or 1.
+    the last row of a short list worth nothing). ``gates`` are factors of the arms' weights, 0…1; an
+    arm that is left out has 1. Scores are at most n/(k + 1) for n arms, or 1.
     """
+    weights = {arm: arm_weight(fusion, arm) * (gates or {}).get(arm, 1.0) for arm in ARMS}
     parts: dict[int, list[float]] = {}
     sources: dict[int, tuple[ArmName, ...]] = {}
     documents: dict[int, int] = {}
     for arm in ARMS:
         hits = _distinct(rankings.get(arm, ()))
-        if not hits or arm_weight(fusion, arm) == 0.0:
+        if not hits or weights[arm] == 0.0:
             continue
-        contributions = _contributions(arm, hits, fusion, normalise)
+        contributions = _contributions(arm, hits, fusion, weights, normalise)
         for hit, contribution in zip(hits, contributions, strict=True):
             chunk = hit.chunk_id
             if chunk in parts:
@@ -93,13 +96,17 @@ def fuse(
 
 
 def _contributions(
-    arm: ArmName, hits: Sequence[Hit], fusion: Fusion, normalise: Normalise
+    arm: ArmName,
+    hits: Sequence[Hit],
+    fusion: Fusion,
+    weights: Mapping[ArmName, float],
+    normalise: Normalise,
 ) -> Iterable[float]:
     if isinstance(fusion, RrfFusion):
-        return [1.0 / (fusion.k + rank) for rank in range(1, len(hits) + 1)]
+        return [weights[arm] / (fusion.k + rank) for rank in range(1, len(hits) + 1)]
     scores = [hit.score for hit in hits]
     low = min(scores) if normalise == "observed" else FLOORS[arm]
-    weight = arm_weight(fusion, arm) / math.fsum(fusion.weights.values())
+    weight = weights[arm] / math.fsum(weights.values())
     return [weight * scaled for scaled in _scaled(scores, low)]
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from ragbase.models.domain import ArmName
 from ragbase.models.search import SearchWarning, Stage
 
 __all__ = ["Trace"]
@@ -21,6 +22,8 @@ class Trace:
     warnings: list[SearchWarning] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     """Codes of the warnings that tell of a failure of something configured."""
+    gates: dict[ArmName, float] = field(default_factory=dict)
+    """How much an arm trusts its own ranking, 0…1: a factor of its weight in fusion. Left out: 1."""
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:

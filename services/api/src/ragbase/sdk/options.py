@@ -26,6 +26,7 @@ class SearchOptions(TypedDict, total=False):
     rerank_candidates: int
     rerank_model: str | None
     include_graph: bool
+    linker: Literal["lexical", "llm"]
     explain: bool
     group_by: Literal["document"]
 

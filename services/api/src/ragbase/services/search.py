@@ -81,12 +81,12 @@ class SearchService:
         trace = Trace()
         plan = check_search(request, self._settings)
         reranker = self._rerank.choose(plan, trace)
-        wanted = arm_weight(plan.fusion, "semantic") > 0 or self._graph is not None
+        wanted = arm_weight(plan.fusion, "semantic") > 0
         async with self._vector(plan, trace, wanted=wanted) as vector:
             plan = await find_collections(plan, self._known)
             rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace, vector)
         with trace.stage("fuse"):
-            fused = fuse(rankings, plan.fusion)
+            fused = fuse(rankings, plan.fusion, gates=trace.gates)
         chunks: dict[int, StoredChunk] = {}
         reranked = None
         if reranker is not None and fused:
@@ -139,7 +139,7 @@ class SearchService:
         if plan.request.include_graph:
             if self._graph is not None:
                 arms.append(self._graph)
-            elif plan.asks_for("include_graph") or _weighs_graph(plan):
+            elif _asks_for_graph(plan):
                 warn_of_no_graph(trace)
         return [arm for arm in arms if arm_weight(plan.fusion, arm.name) > 0]
 
@@ -158,6 +158,8 @@ class SearchService:
             min_score=plan.min_score,
             trace=trace,
             vector=vector,
+            graph_asked=_asks_for_graph(plan),
+            llm_linker=plan.linker == "llm",
         )
         return await run_arms(arms, query, self._settings.search_timeout_s)
 
@@ -196,9 +198,10 @@ def _only_this_page(plan: SearchPlan) -> SearchPlan:
     return replace(plan, depth=plan.request.offset + plan.top_k)
 
 
-def _weighs_graph(plan: SearchPlan) -> bool:
+def _asks_for_graph(plan: SearchPlan) -> bool:
     fusion = plan.request.fusion
-    return isinstance(fusion, WeightedFusion) and arm_weight(fusion, "graph") > 0
+    weighed = isinstance(fusion, WeightedFusion) and arm_weight(fusion, "graph") > 0
+    return weighed or plan.asks_for("include_graph") or plan.asks_for("linker")
 
 
 def _page(hits: Sequence[FusedHit], plan: SearchPlan) -> Sequence[FusedHit]:

@@ -11,14 +11,21 @@ from ragbase.limits import COLLECTION_NAME
 from ragbase.models.domain import Collection
 from ragbase.models.filters import MATCH_ALL, Filter, parse_filter
 from ragbase.models.fusion import DEFAULT_RRF, RrfFusion, WeightedFusion, read_fusion
-from ragbase.models.search import SearchRequest
+from ragbase.models.graph_search import GraphSearchRequest
+from ragbase.models.search import Linker, SearchRequest
 from ragbase.services.collections import collection_not_found
 from ragbase.services.known_collections import KnownCollections
 from ragbase.settings import Settings
 from ragbase.storage.collections import DEFAULT
 from ragbase.text.clean import clean_text
 
-__all__ = ["SearchPlan", "check_search", "find_collections"]
+__all__ = [
+    "SearchPlan",
+    "check_search",
+    "checked_query",
+    "find_collections",
+    "named_collections",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class SearchPlan:
     depth: int
     min_score: float
     rerank_candidates: int
+    linker: Linker = "lexical"
 
     def asks_for(self, field: str) -> bool:
         """Whether the request itself gave this field a value that asks for something."""
@@ -47,7 +55,7 @@ def check_search(request: SearchRequest, settings: Settings) -> SearchPlan:
     found = parse_filter(request.filter) if request.filter is not None else MATCH_ALL
     return SearchPlan(
         request=request,
-        text=_query(request, settings),
+        text=checked_query(request, settings),
         collections=(),
         filter=None if found == MATCH_ALL else found,
         fusion=request.fusion or DEFAULT_RRF,
@@ -57,17 +65,19 @@ def check_search(request: SearchRequest, settings: Settings) -> SearchPlan:
         rerank_candidates=request.rerank_candidates
         if "rerank_candidates" in given
         else settings.default_rerank_candidates,
+        linker=request.linker or settings.graph_linker,
     )
 
 
 async def find_collections(plan: SearchPlan, known: KnownCollections) -> SearchPlan:
     """The plan with its collections and their fusion; `NotFoundError` if one is not there."""
-    collections = await _collections(plan.request, known)
+    collections = await named_collections(plan.request, known)
     fusion = plan.request.fusion or _fusion(collections)
     return replace(plan, collections=collections, fusion=fusion)
 
 
-def _query(request: SearchRequest, settings: Settings) -> str:
+def checked_query(request: SearchRequest | GraphSearchRequest, settings: Settings) -> str:
+    """The query, cleaned. Raises `InvalidInputError`."""
     if len(request.query) > settings.max_query_chars:
         raise InvalidInputError(
             f"query has {len(request.query)} characters; at most {settings.max_query_chars} are "
@@ -94,7 +104,10 @@ def _depth(request: SearchRequest, settings: Settings, top_k: int) -> int:
     return depth
 
 
-async def _collections(request: SearchRequest, known: KnownCollections) -> list[Collection]:
+async def named_collections(
+    request: SearchRequest | GraphSearchRequest, known: KnownCollections
+) -> list[Collection]:
+    """The collections that the request names, or ``default``; `NotFoundError` if one is not there."""
     names = request.collections or [DEFAULT if request.collection is None else request.collection]
     for name in names:
         if not re.fullmatch(COLLECTION_NAME, name):

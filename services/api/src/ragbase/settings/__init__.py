@@ -9,6 +9,7 @@ from __future__ import annotations
 from ragbase.settings.chunking import ChunkingSettings
 from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
+from ragbase.settings.graph_search import GraphSearchSettings
 from ragbase.settings.jobs import JobSettings
 from ragbase.settings.limits import LimitSettings
 from ragbase.settings.llm import LlmSettings
@@ -21,6 +22,7 @@ __all__ = ["MINILM", "Settings"]
 
 class Settings(  # pydantic collects fields from the last base to the first
     LimitSettings,
+    GraphSearchSettings,
     SearchSettings,
     JobSettings,
     ChunkingSettings,

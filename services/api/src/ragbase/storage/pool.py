@@ -40,6 +40,8 @@ def session_settings(
         "plan_cache_mode": "force_custom_plan",
         "hnsw.ef_search": str(ef_search),
         "hnsw.iterative_scan": "strict_order",
+        # What ``%`` takes for alike, see ragbase.graph.entity_names; 0.3 finds half the table.
+        "pg_trgm.similarity_threshold": "0.6",
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
         "statement_timeout": str(round(statement_timeout_s * 1000)),

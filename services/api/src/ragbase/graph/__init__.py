@@ -1,0 +1,1 @@
+"""The entity graph as searches read it: names in a query, their neighbourhood, a walk over it."""
