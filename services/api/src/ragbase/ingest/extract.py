@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from ragbase.errors import RagBaseError
 from ragbase.models.extraction import ChunkFacts, ExtractionSource
 
-__all__ = ["Extractor", "Report"]
+__all__ = ["Extracted", "Extractor", "Report"]
 
 Report: TypeAlias = Callable[[int, int], None]
 """Told how many of how many chunks are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The facts of each chunk, in order; ``errors`` has one for each chunk that has none because it
+    could not be read.
+    """
+
+    facts: Sequence[ChunkFacts]
+    errors: Sequence[RagBaseError] = ()
 
 
 class Extractor(Protocol):
@@ -25,11 +37,9 @@ class Extractor(Protocol):
         """Whether it can be trusted with a collection of this language (its name)."""
         ...
 
-    async def extract(
-        self, source: ExtractionSource, report: Report = lambda _done, _total: None
-    ) -> list[ChunkFacts]:
-        """The facts of each chunk, in order. May take minutes; holds no connection meanwhile.
+    async def extract(self, source: ExtractionSource, report: Report) -> Extracted:
+        """May take minutes; holds no connection meanwhile.
 
-        Raises `UnavailableError` and `UpstreamError` where trying again later may help.
+        Raises `UnavailableError` and `UpstreamError` where it makes no sense to go on now.
         """
         ...

@@ -9,8 +9,8 @@ import regex
 
 from ragbase.clients.ner import Ner, NerSpan
 from ragbase.ingest.cooccurrence import facts_of_spans
-from ragbase.ingest.extract import Report
-from ragbase.models.extraction import ChunkFacts, ExtractionSource
+from ragbase.ingest.extract import Extracted, Report
+from ragbase.models.extraction import ExtractionSource
 from ragbase.text.languages import language_code, latin_only
 
 __all__ = ["NerExtractor"]
@@ -38,9 +38,7 @@ class NerExtractor:
         own, code = self._ner.info.language, language_code(language)
         return not own or not code or own == code
 
-    async def extract(
-        self, source: ExtractionSource, report: Report = lambda _done, _total: None
-    ) -> list[ChunkFacts]:
+    async def extract(self, source: ExtractionSource, report: Report) -> Extracted:
         """See `Extractor.extract`."""
         spans: list[list[NerSpan]] = []
         total = len(source.chunks)
@@ -48,7 +46,7 @@ class NerExtractor:
         while some := list(islice(texts, _AT_ONCE)):
             spans += await self._ner.spans(some)
             report(len(spans), total)
-        return facts_of_spans(source.title, source.chunks, spans)
+        return Extracted(facts_of_spans(source.title, source.chunks, spans))
 
     def _readable(self, text: str) -> str:
         if not latin_only(self._ner.info.language):

@@ -14,6 +14,9 @@ __all__ = [
     "ExtractionMode",
     "ExtractionSource",
     "GraphCounts",
+    "NamedEntity",
+    "NamedFacts",
+    "NamedRelation",
     "RelationFact",
     "SourceChunk",
 ]
@@ -56,6 +59,36 @@ class ChunkFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedEntity:
+    """A clean `EntityFact`; entities of a collection are told apart by ``normal_name``."""
+
+    normal_name: str
+    name: str
+    type: str = UNKNOWN
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRelation:
+    """A clean `RelationFact`; both ends are normalised names."""
+
+    source: str
+    target: str
+    keywords: str = ""
+    description: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFacts:
+    """Clean `ChunkFacts`: each entity once, each end of a relation among them."""
+
+    chunk_id: int
+    entities: Sequence[NamedEntity] = ()
+    relations: Sequence[NamedRelation] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceChunk:
     """A chunk to extract from."""
 
@@ -70,6 +103,8 @@ class ExtractionSource:
     document_id: int
     title: str
     chunks: Sequence[SourceChunk]
+    language: str = ""
+    """Of the collection, by its name; "" or ``simple``: not said."""
 
 
 @dataclass(frozen=True, slots=True)

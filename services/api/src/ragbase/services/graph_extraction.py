@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from ragbase.errors import UnavailableError
-from ragbase.ingest.extract import Extractor
+from ragbase.errors import InvalidInputError, RagBaseError, UnavailableError
+from ragbase.ingest.extract import Extracted, Extractor
 from ragbase.ingest.facts import clean_facts
 from ragbase.models.documents import GraphState, IngestWarning
 from ragbase.models.domain import Collection
-from ragbase.models.extraction import ChunkFacts, ExtractionSource, SourceChunk
+from ragbase.models.extraction import ExtractionSource, SourceChunk
 from ragbase.services.ingest_run import IngestOutcome
 from ragbase.services.jobs_run import JobResult, JobRun
 from ragbase.storage.chunks import list_chunks
+from ragbase.storage.collections import get_collection
 from ragbase.storage.graph_state import graph_state, queue_extraction
 from ragbase.storage.graph_write import lock_chunks, write_facts
 from ragbase.storage.pool import Connection, Database
 
 __all__ = ["GraphExtraction"]
+
+PATIENT_ATTEMPTS = 3
+"""Attempts of a job that insist on all chunks; a later one stores what there is, where some chunk
+keeps being answered with nothing usable."""
 
 
 class GraphExtraction:
@@ -105,13 +111,14 @@ class GraphExtraction:
             raise UnavailableError(
                 "Extraction is off on this worker (RAGBASE_EXTRACTION).", code="extraction_off"
             )
-        run.progress("extract", 0, len(source.chunks))
+        total = len(source.chunks)
+        run.progress("extract", 0, total)
         found = await self._extractor.extract(
             source, lambda done, total: run.progress("extract", done, total)
         )
-        facts = [clean_facts(one) for one in found]
-        run.progress("store", len(facts), len(facts))
-        return await self._store(run, source, facts)
+        _insist(found, total, last=run.job.attempts >= PATIENT_ATTEMPTS)
+        run.progress("store", total, total)
+        return await self._store(run, source, found)
 
     async def _source(self, run: JobRun) -> ExtractionSource | None:
         """The version that the job is for; None when it is gone."""
@@ -120,18 +127,21 @@ class GraphExtraction:
             return None
         async with self._database.read() as connection:
             chunks = await list_chunks(connection, document_id)
+            collection = await get_collection(connection, run.job.collection or "")
+        if collection is None:
+            return None
         if not chunks or min(chunk.id for chunk in chunks) != run.job.payload["first_chunk"]:
             return None
         return ExtractionSource(
             document_id,
             chunks[0].document_title,
             [SourceChunk(chunk.id, chunk.content) for chunk in chunks],
+            collection.language,
         )
 
-    async def _store(
-        self, run: JobRun, source: ExtractionSource, facts: list[ChunkFacts]
-    ) -> JobResult:
+    async def _store(self, run: JobRun, source: ExtractionSource, found: Extracted) -> JobResult:
         assert self._extractor is not None
+        facts = [clean_facts(one) for one in found.facts]
         async with self._database.transaction() as connection:
             locked = await lock_chunks(connection, source.document_id)
             if locked is None or locked[1] != sorted(chunk.id for chunk in source.chunks):
@@ -139,6 +149,26 @@ class GraphExtraction:
             counts = await write_facts(
                 connection, source.document_id, locked[0], facts, self._extractor.name
             )
-            result = {"outcome": "done", "extractor": self._extractor.name, **asdict(counts)}
+            result = {
+                "outcome": "done",
+                "extractor": self._extractor.name,
+                **asdict(counts),
+                **_unread(found.errors),
+            }
             await run.commit(connection, result=result)
             return result
+
+
+def _insist(found: Extracted, chunks: int, *, last: bool) -> None:
+    """Raise for chunks that were not read, where another attempt may do better or none was."""
+    may_heal = [error for error in found.errors if not isinstance(error, InvalidInputError)]
+    if may_heal and not last:
+        raise may_heal[0]
+    if found.errors and len(found.errors) >= chunks:
+        raise (may_heal or found.errors)[0]
+
+
+def _unread(errors: Sequence[RagBaseError]) -> dict[str, object]:
+    if not errors:
+        return {}
+    return {"unread_chunks": len(errors), "unread_because": errors[0].message}

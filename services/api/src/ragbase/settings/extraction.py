@@ -54,6 +54,13 @@ class ExtractionSettings(Section):
         validation_alias=env("RAGBASE_NER_TIMEOUT"),
         description="Time-out of one call of the NER model (32 chunks), in seconds.",
     )
+    llm_extraction_gleaning: int = Field(
+        0,
+        ge=0,
+        le=1,
+        validation_alias=env("LLM_EXTRACTION_GLEANING"),
+        description="1: ask the LLM once more for what it missed; nearly doubles the cost.",
+    )
     wait_for_graph: bool = Field(
         False,
         validation_alias=env("INGEST_WAIT_FOR_GRAPH"),

@@ -12,9 +12,8 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from ragbase.errors import ConflictError
-from ragbase.models.extraction import UNKNOWN, ChunkFacts, GraphCounts
+from ragbase.models.extraction import UNKNOWN, GraphCounts, NamedFacts
 from ragbase.storage.pool import Connection
-from ragbase.text.entity_names import normalise
 
 __all__ = ["lock_chunks", "write_facts"]
 
@@ -137,7 +136,7 @@ async def write_facts(
     connection: Connection,
     document_id: int,
     collection_id: int,
-    facts: Sequence[ChunkFacts],
+    facts: Sequence[NamedFacts],
     extractor: str,
 ) -> GraphCounts:
     """Make ``facts`` what the document contributes, whatever it contributed before.
@@ -232,32 +231,32 @@ def _columns(rows: Sequence[tuple[Any, ...]], *, width: int) -> list[list[Any]]:
     return [[row[column] for row in rows] for column in range(width)]
 
 
-def _names(facts: Sequence[ChunkFacts]) -> dict[str, str]:
+def _names(facts: Sequence[NamedFacts]) -> dict[str, str]:
     """The first spelling of each normalised name."""
     names: dict[str, str] = {}
     for one in facts:
         for entity in one.entities:
-            names.setdefault(normalise(entity.name), entity.name)
+            names.setdefault(entity.normal_name, entity.name)
     return names
 
 
-def _mentions(facts: Sequence[ChunkFacts], ids: Mapping[str, int]) -> list[_Mention]:
+def _mentions(facts: Sequence[NamedFacts], ids: Mapping[str, int]) -> list[_Mention]:
     """One a chunk and entity; names that are one entity by an alias fall together."""
     found: dict[tuple[int, int], _Mention] = {}
     for one in facts:
         for entity in one.entities:
-            key = one.chunk_id, ids[normalise(entity.name)]
+            key = one.chunk_id, ids[entity.normal_name]
             old = found.get(key)
             if old is None or (old.type == UNKNOWN and entity.type != UNKNOWN):
                 found[key] = _Mention(*key, entity.type, entity.description)
     return list(found.values())
 
 
-def _relations(facts: Sequence[ChunkFacts], ids: Mapping[str, int]) -> list[_Relation]:
+def _relations(facts: Sequence[NamedFacts], ids: Mapping[str, int]) -> list[_Relation]:
     found: dict[tuple[int, int, int], _Relation] = {}
     for one in facts:
         for fact in one.relations:
-            source, target = ids[normalise(fact.source)], ids[normalise(fact.target)]
+            source, target = ids[fact.source], ids[fact.target]
             if source != target:
                 found.setdefault(
                     (one.chunk_id, source, target),
