@@ -101,6 +101,7 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 	$(BIN)/python -m bench.soak --out bench/results
 	$(BIN)/python -m bench.inference_soak --out bench/results
 	$(BIN)/python -m bench.operator_soak --out bench/results
+	$(BIN)/python -m bench.operator_chaos --out bench/results
 
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again

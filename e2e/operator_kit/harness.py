@@ -178,6 +178,10 @@ class Harness:
         ]
         return lines[-1]["health_port"], lines[-1]["metrics_port"]
 
+    def starts(self) -> int:
+        """How many operators have begun so far."""
+        return self.log.read_text().count("operator_started") if self.log.exists() else 0
+
     def fetch(self, port: int, path: str) -> str:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
             text: str = answer.read().decode()

@@ -27,6 +27,16 @@ def scale(stage: Harness, number: int) -> None:
     assert answer.status == 200, answer.body
 
 
+def writes(stage: Harness) -> list[tuple[str, str, str, int]]:
+    """Who wrote to the Deployment, for the message of a test that fails."""
+    return [
+        (each.user, each.verb, each.resource, each.code)
+        for each in stage.server.writes()
+        if (each.namespace, each.name) == (stage.namespace, "kb-api")
+        and each.resource in ("deployments", "deployments/scale")
+    ]
+
+
 async def reconciled(stage: Harness, times: int = 3) -> None:
     """So many passes more, each of them because a child of ours was taken away."""
     for _ in range(times):
@@ -52,7 +62,7 @@ async def test_replicas_are_the_autoscalers_as_long_as_there_is_one(stage: Harne
     for number in (7, 3, 12):
         scale(stage, number)
         await reconciled(stage, 2)
-        assert replicas(stage) == number
+        assert replicas(stage) == number, writes(stage)
 
 
 async def test_switching_it_on_and_off_and_on_leaves_no_gap(stage: Harness) -> None:

@@ -14,6 +14,7 @@ from ragbase_operator.reconcile.memory import Applied, fingerprint, signature
 from ragbase_operator.reconcile.ownership import fault_of_name, on_version, other_owner
 from ragbase_operator.status.faults import Fault
 from ragbase_operator.status.workloads import is_finished
+from ragbase_operator.status.writer import holds
 
 __all__ = ["Plan", "image_of", "make_plan"]
 
@@ -83,12 +84,20 @@ def _is_settled(desired: Manifest, observed: Manifest | None, applied: Applied |
     if observed is None:
         return False
     if observed["kind"] == "Job":
-        return True  # its template cannot be changed: another Job has another name
+        return _has_job_as(desired, observed)
     return (
         applied is not None
         and applied.sent == fingerprint(desired)
         and applied.became == signature(observed)
     )
+
+
+def _has_job_as(desired: Manifest, observed: Manifest) -> bool:
+    """Whether a Job is as desired, but for its template: that cannot be changed, and another Job
+    has another name."""
+    spec = {name: value for name, value in desired["spec"].items() if name != "template"}
+    wanted = {"metadata": {"labels": desired["metadata"]["labels"]}, "spec": spec}
+    return holds(observed, wanted)
 
 
 def _held(desired: Iterable[Manifest], children: Mapping[Ref, Manifest]) -> set[Ref]:

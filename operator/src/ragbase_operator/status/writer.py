@@ -13,7 +13,7 @@ from ragbase_operator.models.objects import Resource
 from ragbase_operator.status.conditions import transitions
 from ragbase_operator.status.events import events_of
 
-__all__ = ["Written", "last_status", "write_status"]
+__all__ = ["Written", "holds", "last_status", "write_status"]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ async def write_status(
     written: Written,
 ) -> bool:
     """Apply ``after`` where it differs from ``before``, then post Events; whether it wrote."""
-    if _holds(before, after):
+    if holds(before, after):
         return False
     metadata = {"name": resource.name, "namespace": resource.namespace}
     answer = await cluster.apply(
@@ -60,17 +60,15 @@ async def write_status(
     return True
 
 
-def _holds(there: Any, wanted: Any) -> bool:
+def holds(there: Any, wanted: Any) -> bool:
     """Whether ``wanted`` is in ``there``, which may have more: defaults of the schema."""
     if isinstance(wanted, Mapping):
         return isinstance(there, Mapping) and all(
-            key in there and _holds(there[key], value) for key, value in wanted.items()
+            key in there and holds(there[key], value) for key, value in wanted.items()
         )
     if isinstance(wanted, list):
         return (
-            isinstance(there, list)
-            and len(there) == len(wanted)
-            and all(map(_holds, there, wanted))
+            isinstance(there, list) and len(there) == len(wanted) and all(map(holds, there, wanted))
         )
     return bool(there == wanted)
 
