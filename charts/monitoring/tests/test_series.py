@@ -20,6 +20,7 @@ def test_two_thousand_documents_make_no_series(seen: Observed) -> None:
     with httpx.Client(base_url=seen.url, timeout=300) as http:
         for batch in (0, 1):
             _post(http, batch, 1)
+        _wait_for_jobs(http)  # each route that is called below has its series now
         before, memory = _settled(seen)
         for batch in range(DOCUMENTS // BATCH):
             _post(http, batch, BATCH)

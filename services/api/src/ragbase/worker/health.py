@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -28,6 +28,10 @@ def health_server(host: str, port: int, silence_s: Callable[[], float]) -> Itera
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            with suppress(ConnectionError):  # who has hung up wants no answer, and is no error
+                self._answer()
+
+        def _answer(self) -> None:
             if self.path == "/health/live":
                 alive = silence_s() < SILENCE_MAX_S
                 word = "ok" if alive else "the worker hangs"
