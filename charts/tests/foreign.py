@@ -28,7 +28,9 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 _SERVICE_MONITOR = _object(
     ["endpoints", "selector"],
-    endpoints=_list(_object([], port=_TEXT, path=_TEXT, interval=_TEXT)),
+    endpoints=_list(
+        _object([], port=_TEXT, path=_TEXT, interval=_TEXT, honorLabels={"type": "boolean"})
+    ),
     namespaceSelector=_object([], any={"type": "boolean"}, matchNames=_list(_TEXT)),
     selector=_object([], matchLabels=_TEXTS),
 )

@@ -29,6 +29,10 @@ def test_what_the_operator_knows_by_name_is_on_the_page(key: str) -> None:
     assert f"`{key}`" in PAGE
 
 
+def test_renders_of_the_charts_are_looked_at() -> None:
+    assert len(FILES) > 5
+
+
 def test_every_component_is_on_the_page() -> None:
     names = {
         value
