@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 
 from ragbase.clients.embedder import Embedder
+from ragbase.clients.ner import Ner
 from ragbase.clients.select import open_embedder
+from ragbase.clients.select_ner import select_ner
 from ragbase.clients.select_reranker import select_rerankers
 from ragbase.errors import ConfigurationError
+from ragbase.graph.phrases import LlmPhrases, NerPhrases
+from ragbase.graph.presence import GraphPresence
+from ragbase.ingest.extract_llm import LlmExtractor
+from ragbase.ingest.lightrag import installed, lightrag_version
 from ragbase.ingest.parse.parser import FileParser, ParseLimits
+from ragbase.ingest.select_extractor import select_extractor
 from ragbase.limits import NEW_COLLECTION_FUSION, UPLOAD_FIELD_BYTES
 from ragbase.retrieval.arms import KeywordArm, SemanticArm
+from ragbase.retrieval.graph_arm import GraphArm
 from ragbase.retrieval.lexical import LexicalDialect, open_dialect
+from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.routes.deps import Services
 from ragbase.services.batch import BatchLimits, BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.context_fill import ContextFill
+from ragbase.services.contextual import ContextRules, ContextWriter
 from ragbase.services.deletion import DeletionService
+from ragbase.services.document_contexts import DocumentContexts
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.extraction_model import KeptExtractionModel
+from ragbase.services.graph_extraction import GraphExtraction
+from ragbase.services.graph_search import GraphSearchService
+from ragbase.services.graph_wait import GraphWait
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestLimits, IngestService
 from ragbase.services.jobs import JobLimits, JobService
@@ -44,8 +60,9 @@ from ragbase.services.upload import UploadBounds, UploadService
 from ragbase.settings import Settings
 from ragbase.storage.api_keys import any_usable_key
 from ragbase.storage.embedding_models import EmbeddingModel
+from ragbase.storage.extractions import expire_answers
 from ragbase.storage.migrations import SchemaState, check_schema
-from ragbase.storage.pool import Database
+from ragbase.storage.pool import Connection, Database
 from ragbase.telemetry.logs import get_logger
 from ragbase.text.prompts import Prompts
 from ragbase.worker.handlers import handlers
@@ -113,12 +130,23 @@ async def _open(
     stack.push_async_callback(parser.aclose)
     rerankers = _open_rerankers(settings) if serve else Rerankers()  # jobs rank nothing
     stack.push_async_callback(rerankers.aclose)
+    extraction = _open_extraction(settings, database, llms, stack)
     services = _wire(
-        settings, database, dialect, embedding, verifier, parser, rerankers, llms, prompts
+        settings,
+        database,
+        dialect,
+        embedding,
+        verifier,
+        parser,
+        rerankers,
+        llms,
+        prompts,
+        extraction,
+        _query_names(settings, llms, prompts, stack),
     )
     await services.health.start()
     stack.push_async_callback(services.health.stop)
-    upkeep, gauges = Upkeep(database, dialect.maintain), JobGauges(database)
+    upkeep, gauges = Upkeep(database, _maintained(dialect, settings)), JobGauges(database)
     for background in (upkeep, gauges):
         background.start()
         stack.push_async_callback(background.stop)
@@ -130,7 +158,13 @@ def _worker(
 ) -> Worker:
     return Worker(
         database,
-        handlers(ingest=services.ingest, deletion=services.deletion, uploads=services.uploads),
+        handlers(
+            ingest=services.ingest,
+            deletion=services.deletion,
+            uploads=services.uploads,
+            extraction=services.extraction,
+            contexts=services.contexts,
+        ),
         dsn=settings.database_url.get_secret_value(),
         options=WorkerOptions(
             concurrency=concurrency,
@@ -232,6 +266,53 @@ async def _start_verifier(
     return verifier
 
 
+def _open_extraction(
+    settings: Settings, database: Database, llms: LanguageModels, stack: AsyncExitStack
+) -> GraphExtraction:
+    """What brings documents into the graph; models are loaded with the first job."""
+    ner: Ner | None = None
+    if settings.extraction in ("auto", "ner"):
+        ner = select_ner(settings)
+    if ner is not None:
+        stack.push_async_callback(ner.aclose)
+    extractor = select_extractor(
+        settings.extraction, ner=ner, llm=_llm_extractor(settings, database, llms)
+    )
+    _log.info("graph_extraction", by="off" if extractor is None else extractor.name)
+    return GraphExtraction(database, extractor, attempts=settings.job_attempts)
+
+
+def _llm_extractor(
+    settings: Settings, database: Database, llms: LanguageModels
+) -> LlmExtractor | None:
+    if settings.extraction not in ("auto", "llm") or not llms.offers("extraction"):
+        return None
+    if not installed():
+        _log.warning(
+            "extraction_without_llm", hint="Install the extra `lightrag` to extract by the LLM."
+        )
+        return None
+    model = KeptExtractionModel(database, llms, kept=settings.llm_cache_days > 0)
+    return LlmExtractor(
+        model, lightrag=lightrag_version(), gleaning=settings.llm_extraction_gleaning
+    )
+
+
+def _query_names(
+    settings: Settings, llms: LanguageModels, prompts: Prompts, stack: AsyncExitStack
+) -> QueryNames:
+    """The models that find names in queries: GLiNER behind RAGBASE_NER_URL, and an LLM on request."""
+    ner = select_ner(settings) if settings.ner_url else None
+    if ner is not None:
+        stack.push_async_callback(ner.aclose)
+    return QueryNames(
+        NerPhrases(ner, settings.graph_ner_timeout_s) if ner is not None else None,
+        LlmPhrases(llms, prompts, settings.graph_linker_timeout_s)
+        if llms.offers("linking")
+        else None,
+    )
+
+
 def _wire(
     settings: Settings,
     database: Database,
@@ -242,8 +323,11 @@ def _wire(
     rerankers: Rerankers,
     llms: LanguageModels,
     prompts: Prompts,
+    extraction: GraphExtraction,
+    names: QueryNames,
 ) -> Services:
     known = KnownCollections(database)
+    presence = GraphPresence(database)
     collections = CollectionService(
         database, embedding, known, default_fusion=NEW_COLLECTION_FUSION
     )
@@ -252,6 +336,7 @@ def _wire(
     def index_of(model: EmbeddingModel) -> SemanticIndex:
         return SemanticIndex(model.id, model.dimension, settings.ef_search)
 
+    writer = ContextWriter(database, llms, prompts, _context_rules(settings))
     limits = IngestLimits(settings.max_text_chars, settings.max_metadata_bytes)
     ingest = IngestService(
         database,
@@ -259,6 +344,8 @@ def _wire(
         collections,
         recipe=Recipe(settings.chunk_size, settings.chunk_overlap),
         limits=limits,
+        extraction=extraction,
+        contexts=DocumentContexts(database, embedding, writer, attempts=settings.job_attempts),
     )
     jobs = JobService(
         database,
@@ -282,7 +369,13 @@ def _wire(
             semantic=SemanticArm(database, lambda: index_of(embedding.model)),
             keyword=KeywordArm(database, dialect),
             known=known,
+            graph=GraphArm(database, presence, names, settings.graph_timeout_s)
+            if settings.graph_enabled
+            else None,
             rerank=RerankStage(rerankers, settings.rerank_text, settings.rerank_timeout_s),
+        ),
+        graph_search=GraphSearchService(
+            database, settings, presence=presence, names=names, known=known
         ),
         rerank=RerankService(rerankers, _rerank_limits(settings)),
         stats=StatsService(database),
@@ -291,9 +384,31 @@ def _wire(
         health=_health(database, dialect, embedding, rerankers, llms),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),
         llms=llms,
+        contexts=ContextFill(database, embedding, writer),
         max_batch=settings.max_batch,
+        extraction=extraction,
+        graph_wait=GraphWait(always=settings.wait_for_graph, longest_s=settings.graph_wait_s),
         verifier=verifier,
     )
+
+
+def _context_rules(settings: Settings) -> ContextRules:
+    return ContextRules(
+        document_tokens=settings.llm_contextual_document_tokens,
+        line_tokens=settings.llm_contextual_line_tokens,
+        budget_s=settings.llm_contextual_budget_s,
+        cached=settings.llm_cache_days > 0,
+    )
+
+
+def _maintained(
+    dialect: LexicalDialect, settings: Settings
+) -> Callable[[Connection], Awaitable[None]]:
+    async def maintain(connection: Connection) -> None:
+        await dialect.maintain(connection)
+        await expire_answers(connection, kept_s=settings.llm_cache_days * 24 * 3600)
+
+    return maintain
 
 
 def _parse_limits(settings: Settings) -> ParseLimits:

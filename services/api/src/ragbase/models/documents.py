@@ -12,6 +12,7 @@ from ragbase.limits import COLLECTION_NAME
 __all__ = [
     "CHUNKED_NOTE",
     "ChunkOut",
+    "ContextState",
     "DocumentDetail",
     "DocumentIn",
     "DocumentOut",
@@ -55,7 +56,7 @@ class DocumentIn(BaseModel):
     )
     contextual_retrieval: bool = Field(
         default=False,
-        description="Ask the LLM for a line that places each chunk in its document.",
+        description="Ask the LLM for a line that places each chunk in its document. Left out: as the collection says.",
     )
     external_id: str | None = Field(
         default=None,
@@ -68,6 +69,16 @@ class DocumentIn(BaseModel):
         default=False,
         description="Answer with the existing document if one has the same title, content and metadata.",
     )
+    graph: bool = Field(
+        default=True,
+        description="false: the document stays out of the entity graph, as with `X-LightRAG-Ingest: false`.",
+    )
+
+    @property
+    def wants_context(self) -> bool | None:
+        """`contextual_retrieval` where the request says so; None leaves it to the collection."""
+        said = "contextual_retrieval" in self.model_fields_set
+        return self.contextual_retrieval if said else None
 
 
 class DocumentPatch(BaseModel):
@@ -86,6 +97,19 @@ class GraphState(BaseModel):
     """Where the document stands on its way into the entity graph."""
 
     status: Literal["off", "queued", "running", "done", "failed"] = "off"
+    job_id: int | None = None
+
+
+class ContextState(BaseModel):
+    """How many of the document's chunks have the context lines they should have."""
+
+    status: Literal["off", "done", "queued", "running", "failed", "missing"] = Field(
+        default="off",
+        description="off: none are wanted. queued, running, failed: the job that makes those still "
+        "missing. missing: no job does; post the document again once a language model is configured.",
+    )
+    done: int = Field(default=0, description="Chunks with a line.")
+    total: int = Field(default=0, description="Chunks that should have one.")
     job_id: int | None = None
 
 
@@ -116,6 +140,9 @@ class DocumentOut(BaseModel):
         description="What a POST did; 201 is `created`, 200 tells `replaced` from `unchanged`.",
     )
     graph: GraphState = Field(default_factory=GraphState)
+    context: ContextState | None = Field(
+        default=None, description="Null in lists, where it is not looked up."
+    )
     warnings: list[IngestWarning] = Field(default_factory=list)
 
 
@@ -128,6 +155,10 @@ class ChunkOut(BaseModel):
     token_count: int = Field(description="White-space separated words.")
     start: int | None = Field(default=None, description=CHUNKED_NOTE)
     end: int | None = Field(default=None, description=CHUNKED_NOTE)
+    context: str | None = Field(
+        default=None,
+        description="The line that places it in its document; null: none was made, empty: none fits.",
+    )
 
 
 class DocumentDetail(DocumentOut):

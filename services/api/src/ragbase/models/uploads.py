@@ -35,9 +35,12 @@ class UploadFields(BaseModel):
         default=False,
         description="Answer with the existing document if one has the same title, content and metadata.",
     )
+    graph: bool = Field(
+        default=True, description="false: the document stays out of the entity graph."
+    )
     contextual_retrieval: bool = Field(
         default=False,
-        description="Ask the LLM for a line that places each chunk in its document.",
+        description="Ask the LLM for a line that places each chunk in its document. Left out: as the collection says.",
     )
 
     @field_validator("metadata", mode="before")

@@ -17,9 +17,13 @@ from ragbase.models.access import Access
 from ragbase.routes.auth import bound_access
 from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.context_fill import ContextFill
 from ragbase.services.deletion import DeletionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.graph_extraction import GraphExtraction
+from ragbase.services.graph_search import GraphSearchService
+from ragbase.services.graph_wait import GraphWait
 from ragbase.services.health import HealthService
 from ragbase.services.ingest import IngestService
 from ragbase.services.jobs import JobService
@@ -39,6 +43,7 @@ __all__ = [
     "Deletion",
     "DocumentId",
     "Documents",
+    "GraphSearch",
     "Healths",
     "Ingest",
     "JobId",
@@ -65,6 +70,7 @@ class Services:
     documents: DocumentService
     jobs: JobService
     search: SearchService
+    graph_search: GraphSearchService
     rerank: RerankService
     stats: StatsService
     collections: CollectionService
@@ -72,7 +78,10 @@ class Services:
     health: HealthService
     keys: KeyService
     llms: LanguageModels
+    contexts: ContextFill
     max_batch: int
+    extraction: GraphExtraction
+    graph_wait: GraphWait
     verifier: KeyVerifier | None = None
     """None: authentication is off."""
 
@@ -85,6 +94,7 @@ class Services:
             documents=self.documents.seen_by(access),
             jobs=self.jobs.seen_by(access),
             search=self.search.seen_by(access),
+            graph_search=self.graph_search.seen_by(access),
             collections=self.collections.seen_by(access),
             batches=self.batches.seen_by(access),
             deletion=self.deletion.seen_by(access),
@@ -132,6 +142,10 @@ async def _search(request: Request) -> SearchService:
     return _services(request).search.seen_by(bound_access(request))
 
 
+async def _graph_search(request: Request) -> GraphSearchService:
+    return _services(request).graph_search.seen_by(bound_access(request))
+
+
 async def _rerank(request: Request) -> RerankService:
     bound_access(request)
     return _services(request).rerank
@@ -162,6 +176,7 @@ Uploads = Annotated[UploadService, Depends(_uploads)]
 Documents = Annotated[DocumentService, Depends(_documents)]
 Jobs = Annotated[JobService, Depends(_jobs)]
 Search = Annotated[SearchService, Depends(_search)]
+GraphSearch = Annotated[GraphSearchService, Depends(_graph_search)]
 Rerank = Annotated[RerankService, Depends(_rerank)]
 Stats = Annotated[StatsService, Depends(_stats)]
 Collections = Annotated[CollectionService, Depends(_collections)]

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Header, Query, Response, status
 
 from ragbase.models.documents import DocumentDetail, DocumentIn, DocumentOut, DocumentPatch
 from ragbase.routes.auth import READ, WRITE
-from ragbase.routes.deps import DocumentId, Documents, Ingest, Jobs
+from ragbase.routes.deps import AllServices, DocumentId, Documents, Ingest, Jobs
 from ragbase.routes.later import ACCEPTED, document_or_job
 from ragbase.routes.openapi import NOT_FOUND, TOO_LARGE, UNAVAILABLE
-from ragbase.routes.prefer import Preferences
+from ragbase.routes.prefer import Prefer, Preferences
 from ragbase.services.documents import to_out
+from ragbase.services.graph_wait import GraphWait
 
 __all__ = ["router"]
 
@@ -22,7 +23,8 @@ GraphHeader = Annotated[
     str | None,
     Header(
         alias="X-LightRAG-Ingest",
-        description="`false` skips graph extraction. No graph is configured yet, so all values do.",
+        description="`false`: the document stays out of the entity graph. `wait`: answer when it is in "
+        "it, or after RAGBASE_GRAPH_WAIT seconds (`Prefer: wait=N`: after N).",
     ),
 ]
 
@@ -42,26 +44,50 @@ GraphHeader = Annotated[
 )
 async def create_document(
     body: DocumentIn,
-    ingest: Ingest,
-    jobs: Jobs,
-    documents: Documents,
+    services: AllServices,
     prefer: Preferences,
     response: Response,
-    x_lightrag_ingest: GraphHeader = None,  # noqa: ARG001  accepted for clients of the original
+    x_lightrag_ingest: GraphHeader = None,
 ) -> DocumentOut | Response:
     """Split, embed and store a document; searchable when this answers.
+
+    A job then brings it into the entity graph, where one is configured: `graph` tells of it.
 
     The same text twice makes two documents, unless `external_id` or `dedupe` says otherwise.
     With `Prefer: respond-async` the document is checked and stored by a job.
     """
+    ingest, jobs, documents = services.ingest, services.jobs, services.documents
+    wish = (x_lightrag_ingest or "").strip().lower()
+    if wish == "false":
+        body.graph = False
     if prefer.respond_async:
         collection = await ingest.check(body)
-        job = await jobs.submit("ingest", collection, body.model_dump(mode="json"))
+        payload = body.model_dump(mode="json", exclude_unset=True)
+        job = await jobs.submit("ingest", collection, payload)
         return await document_or_job(job, prefer, jobs, documents)
     result = await ingest.create(body)
     if result.outcome != "created":
         response.status_code = status.HTTP_200_OK
-    return to_out(result.document, outcome=result.outcome, warnings=result.warnings)
+    answer = to_out(
+        result.document,
+        outcome=result.outcome,
+        warnings=result.warnings,
+        graph=result.graph,
+        context=result.context,
+    )
+    seconds = _graph_seconds(wish, prefer, services.graph_wait)
+    if seconds == prefer.wait_s > 0:
+        response.headers["Preference-Applied"] = f"wait={prefer.wait_s}"
+    return await services.graph_wait.settle(answer, seconds, jobs, documents) if seconds else answer
+
+
+def _graph_seconds(wish: str, prefer: Prefer, graph_wait: GraphWait) -> float:
+    """How long the caller would wait for the graph."""
+    if wish == "false":
+        return 0.0
+    if prefer.wait_s:
+        return min(prefer.wait_s, graph_wait.longest_s)
+    return graph_wait.longest_s if wish == "wait" or graph_wait.always else 0.0
 
 
 @router.get(

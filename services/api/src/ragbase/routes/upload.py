@@ -114,7 +114,13 @@ async def upload_document(
         return Response(status_code=_GONE)
     if result.outcome != "created":
         response.status_code = status.HTTP_200_OK
-    return to_out(result.document, outcome=result.outcome, warnings=result.warnings)
+    return to_out(
+        result.document,
+        outcome=result.outcome,
+        warnings=result.warnings,
+        graph=result.graph,
+        context=result.context,
+    )
 
 
 def _kind(request: Request) -> str:

@@ -103,7 +103,13 @@ class BatchService:
     def _storing(self, *, include_content: bool) -> _Store:
         async def store(index: int, body: DocumentIn) -> BatchResult:
             result = await self._ingest.create(body)
-            document = to_out(result.document, outcome=result.outcome, warnings=result.warnings)
+            document = to_out(
+                result.document,
+                outcome=result.outcome,
+                warnings=result.warnings,
+                graph=result.graph,
+                context=result.context,
+            )
             if not include_content:
                 document.content = ""
             status = 201 if result.outcome == "created" else 200
@@ -113,7 +119,9 @@ class BatchService:
 
     async def _queue(self, index: int, body: DocumentIn) -> BatchResult:
         collection = await self._ingest.check(body)
-        job = await self._jobs.submit("ingest", collection, body.model_dump(mode="json"))
+        job = await self._jobs.submit(
+            "ingest", collection, body.model_dump(mode="json", exclude_unset=True)
+        )
         return BatchResult(index=index, status=202, job=job)
 
 

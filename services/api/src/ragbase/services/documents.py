@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from typing import Self
 
 from ragbase.models.access import FULL_ACCESS, Access
-from ragbase.models.documents import ChunkOut, DocumentDetail, DocumentOut, IngestWarning, Outcome
+from ragbase.models.documents import (
+    ChunkOut,
+    ContextState,
+    DocumentDetail,
+    DocumentOut,
+    GraphState,
+    IngestWarning,
+    Outcome,
+)
 from ragbase.models.domain import Document, StoredChunk
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
+from ragbase.storage.contexts import context_state
+from ragbase.storage.graph_state import graph_state, graph_states
 from ragbase.storage.pool import Database
 
 __all__ = ["DocumentService", "to_out"]
@@ -48,7 +58,8 @@ class DocumentService:
                 collections=within,
                 include_content=include_content,
             )
-        return [to_out(row) for row in rows], total
+            graphs = await graph_states(connection, [row.id for row in rows])
+        return [to_out(row, graph=graphs[row.id]) for row in rows], total
 
     async def get(self, document_id: int) -> DocumentDetail:
         """One document with its chunks. Raises `NotFoundError`."""
@@ -57,9 +68,17 @@ class DocumentService:
             if document is None:
                 raise store.document_not_found()
             chunks = await store.list_chunks(connection, document_id)
+            graph = await graph_state(connection, document_id)
+            context = await context_state(connection, document_id)
         return DocumentDetail(
-            **to_out(document).model_dump(), chunks=[_chunk_out(chunk) for chunk in chunks]
+            **to_out(document, graph=graph, context=context).model_dump(),
+            chunks=[_chunk_out(chunk) for chunk in chunks],
         )
+
+    async def graph_of(self, document_id: int) -> GraphState:
+        """Where the document stands on its way into the graph."""
+        async with self._database.read() as connection:
+            return await graph_state(connection, document_id)
 
     async def delete(self, document_id: int) -> None:
         """Remove every trace. Raises `NotFoundError`."""
@@ -73,6 +92,8 @@ def to_out(
     *,
     outcome: Outcome | None = None,
     warnings: Sequence[IngestWarning] = (),
+    graph: GraphState | None = None,
+    context: ContextState | None = None,
 ) -> DocumentOut:
     """The answer's form of a stored document."""
     return DocumentOut(
@@ -86,6 +107,8 @@ def to_out(
         external_id=document.external_id,
         collection=document.collection,
         outcome=outcome,
+        graph=graph or GraphState(),
+        context=context,
         warnings=list(warnings),
     )
 
@@ -98,4 +121,5 @@ def _chunk_out(chunk: StoredChunk) -> ChunkOut:
         token_count=chunk.token_count,
         start=chunk.start,
         end=chunk.end,
+        context=chunk.context,
     )

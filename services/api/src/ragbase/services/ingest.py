@@ -15,7 +15,9 @@ from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
 from ragbase.services.collections import CollectionService
+from ragbase.services.document_contexts import DocumentContexts
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.ingest_checks import (
     CleanDocument,
     IngestLimits,
@@ -57,6 +59,8 @@ class IngestService:
         *,
         recipe: Recipe,
         limits: IngestLimits,
+        extraction: GraphExtraction,
+        contexts: DocumentContexts,
         access: Access = FULL_ACCESS,
     ) -> None:
         self._database = database
@@ -64,6 +68,8 @@ class IngestService:
         self._collections = collections
         self._recipe = recipe
         self._limits = limits
+        self._extraction = extraction
+        self._contexts = contexts
         self._vectors = PassageVectors(database, embedding)
         self._splitting = asyncio.Semaphore(limits.parallel_splits)
         self._large = Permits(2 * limits.text_chars)
@@ -120,13 +126,18 @@ class IngestService:
         self, body: DocumentIn, run: JobRun | None, warnings: tuple[IngestWarning, ...]
     ) -> IngestOutcome:
         collection = await self._collections.get(body.collection)
-        draft = self._draft(check_document(body, self._limits), collection)
-        warnings = (*warnings, *_unserved(body))
+        said = body.wants_context
+        contextual = collection.contextual_retrieval if said is None else said
+        draft = self._draft(check_document(body, self._limits), collection, contextual=contextual)
         old, kept = await self._look_up(draft, dedupe=body.dedupe)
         if kept is not None:
-            return await self._kept(replace(kept, warnings=warnings), run)
+            kept = await self._extraction.with_missing(kept, collection, wanted=body.graph)
+            kept = await self._contexts.with_missing(kept, collection)
+            return await self._kept(replace(kept, warnings=(*warnings, *kept.warnings)), run)
         async with self._room(draft):
-            chunks = await self._chunks(draft, collection, run)
+            split = await self._chunks(draft, collection, run)
+            contexted = await self._contexts.of(draft, split, collection, old, run)
+            chunks = contexted.chunks
             vectors = await self._embedded(chunks, None if old is None else old.id, run)
             warnings = warnings if chunks else (*warnings, _NO_CHUNKS)
             tell(run, "store")
@@ -136,6 +147,11 @@ class IngestService:
                         connection, draft, chunks, vectors, run, dedupe=body.dedupe
                     )
                     result = replace(result, warnings=(*warnings, *result.warnings))
+                    result = await self._contexts.with_queued(
+                        connection, result, contexted, collection
+                    )
+                    if body.graph:
+                        result = await self._extraction.with_queued(connection, result, collection)
                     await end(connection, run, result)
                     return result
 
@@ -147,10 +163,13 @@ class IngestService:
         collection = await self._collections.get(old.collection)
         metadata = patched_metadata(old.metadata, change, self._limits)
         clean = CleanDocument(old.title, old.content, metadata, old.external_id)
-        draft = self._draft(clean, collection)
+        draft = self._draft(clean, collection, contextual=old.contextual)
         if draft.content_hash == old.content_hash:
             return (await self._kept(IngestOutcome(old, "unchanged"), run)).document
-        chunks = await self._chunks(draft, collection, run)
+        in_graph = await self._extraction.concerns(document_id)
+        split = await self._chunks(draft, collection, run)
+        contexted = await self._contexts.of(draft, split, collection, old, run, ask=False)
+        chunks = contexted.chunks
         kept = await self._has_chunks(document_id, chunks)
         vectors = None if kept else await self._embedded(chunks, document_id, run)
         tell(run, "store")
@@ -166,7 +185,12 @@ class IngestService:
                 document = await store.replace_document(
                     connection, document_id, draft, chunks, vectors, self._embedding.model.id
                 )
-            await end(connection, run, IngestOutcome(document, "replaced"))
+                if in_graph:
+                    await self._extraction.queue(connection, document_id, collection)
+            result = await self._contexts.with_queued(
+                connection, IngestOutcome(document, "replaced"), contexted, collection
+            )
+            await end(connection, run, result)
             return document
 
     # Steps
@@ -186,8 +210,10 @@ class IngestService:
             raise store.document_not_found()
         return document
 
-    def _draft(self, clean: CleanDocument, collection: Collection) -> DocumentDraft:
-        digest = self._recipe.of(collection).digest(self._embedding.info.model)
+    def _draft(
+        self, clean: CleanDocument, collection: Collection, *, contextual: bool
+    ) -> DocumentDraft:
+        digest = self._recipe_of(collection, contextual).digest(self._embedding.info.model)
         return DocumentDraft(
             title=clean.title,
             content=clean.content,
@@ -195,7 +221,12 @@ class IngestService:
             collection_id=collection.id,
             external_id=clean.external_id,
             content_hash=content_hash(clean.title, clean.content, clean.metadata, digest),
+            contextual=contextual,
         )
+
+    def _recipe_of(self, collection: Collection, contextual: bool) -> Recipe:
+        line_tokens = self._contexts.line_tokens if contextual else 0
+        return replace(self._recipe.of(collection), line_tokens=line_tokens)
 
     async def _look_up(
         self, draft: DocumentDraft, *, dedupe: bool
@@ -222,7 +253,8 @@ class IngestService:
         self, draft: DocumentDraft, collection: Collection, run: JobRun | None
     ) -> list[ChunkDraft]:
         tell(run, "split")
-        rules = self._recipe.of(collection).rules(self._embedding.info.passage_tokens)
+        recipe = self._recipe_of(collection, draft.contextual)
+        rules = recipe.rules(self._embedding.info.passage_tokens)
         async with self._splitting:
             with observe_ingest_stage("split"):
                 return await asyncio.to_thread(
@@ -319,14 +351,3 @@ async def _equal(
         if twin is not None:
             return IngestOutcome(twin, "unchanged")
     return None
-
-
-def _unserved(body: DocumentIn) -> tuple[IngestWarning, ...]:
-    if not body.contextual_retrieval:
-        return ()
-    return (
-        IngestWarning(
-            code="context_unavailable",
-            message="No LLM is configured, so the chunks have no context lines.",
-        ),
-    )

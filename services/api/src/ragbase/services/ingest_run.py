@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ragbase.errors import InvalidInputError, NotFoundError
-from ragbase.models.documents import IngestWarning, Outcome
+from ragbase.models.documents import ContextState, GraphState, IngestWarning, Outcome
 from ragbase.models.domain import Document
 from ragbase.services.jobs_run import JobRun
 from ragbase.storage.pool import Connection
@@ -23,6 +23,8 @@ class IngestOutcome:
     document: Document
     outcome: Outcome
     warnings: tuple[IngestWarning, ...] = ()
+    graph: GraphState = field(default_factory=GraphState)
+    context: ContextState = field(default_factory=ContextState)
 
 
 def tell(run: JobRun | None, stage: str, done: int = 0, total: int | None = None) -> None:
@@ -39,7 +41,11 @@ async def end(connection: Connection, run: JobRun | None, result: IngestOutcome)
     await run.commit(
         connection,
         document_id=result.document.id,
-        result={"outcome": result.outcome, "warnings": warnings},
+        result={
+            "outcome": result.outcome,
+            "warnings": warnings,
+            "context": result.context.model_dump(),
+        },
     )
 
 

@@ -8,6 +8,7 @@ from hashlib import blake2b
 import orjson
 
 from ragbase.ingest.chunks import RECIPE_VERSION
+from ragbase.ingest.contextual import line_room
 from ragbase.ingest.split import SplitRules
 from ragbase.models.domain import Collection, Metadata
 
@@ -24,6 +25,8 @@ class Recipe:
     size: int
     overlap: int
     language: str = "english"
+    line_tokens: int = 0
+    """Longest context line of a chunk; 0: none are wanted."""
 
     def of(self, collection: Collection) -> Recipe:
         """This recipe with the collection's settings laid over it."""
@@ -36,12 +39,15 @@ class Recipe:
         )
 
     def rules(self, max_tokens: int) -> SplitRules:
-        """Splitter rules under the embedder's token limit."""
-        return SplitRules(size=self.size, overlap=self.overlap, max_tokens=max_tokens)
+        """Splitter rules under the embedder's token limit, of which context lines get a part."""
+        room = line_room(self.line_tokens, max_tokens)
+        return SplitRules(size=self.size, overlap=self.overlap, max_tokens=max_tokens - room)
 
     def digest(self, model: str) -> bytes:
         """Eight bytes that change when the same text would be indexed differently."""
         parts = [RECIPE_VERSION, self.size, self.overlap, self.language, model]
+        if self.line_tokens:
+            parts.append(self.line_tokens)
         return blake2b(orjson.dumps(parts), digest_size=_RECIPE_BYTES).digest()
 
 

@@ -154,10 +154,10 @@ def _body(fields: UploadFields, title: str, content: str, metadata: dict[str, An
         title=fields.title or title,
         content=content,
         metadata=metadata,
-        **fields.model_dump(exclude={"title", "metadata"}),
+        **fields.model_dump(exclude={"title", "metadata"}, exclude_unset=True),
     )
 
 
 def _payload(upload: Upload) -> dict[str, Any]:
-    fields = upload.fields.model_dump(mode="json")
+    fields = upload.fields.model_dump(mode="json", exclude_unset=True)
     return {"name": upload.name, "media_type": upload.media_type, "fields": fields}

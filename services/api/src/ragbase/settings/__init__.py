@@ -9,6 +9,7 @@ from __future__ import annotations
 from ragbase.settings.chunking import ChunkingSettings
 from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
+from ragbase.settings.extraction import ExtractionSettings
 from ragbase.settings.graph_search import GraphSearchSettings
 from ragbase.settings.jobs import JobSettings
 from ragbase.settings.limits import LimitSettings
@@ -25,6 +26,7 @@ class Settings(  # pydantic collects fields from the last base to the first
     GraphSearchSettings,
     SearchSettings,
     JobSettings,
+    ExtractionSettings,
     ChunkingSettings,
     LlmSettings,
     RerankingSettings,

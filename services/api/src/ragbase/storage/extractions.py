@@ -6,8 +6,11 @@ A row that names a document goes with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
+
+import asyncpg
 
 from ragbase.storage.pool import Connection
 
@@ -31,18 +34,18 @@ async def keep_answer(
     result: Mapping[str, Any],
     document_id: int | None = None,
 ) -> None:
-    """Store a result; a document that is gone leaves it unbound. Texts must be free of NUL."""
-    await connection.execute(
-        """
-        INSERT INTO extractions (key, purpose, document_id, result)
-        VALUES ($1, $2, (SELECT id FROM documents WHERE id = $3), $4)
-        ON CONFLICT (key) DO UPDATE SET created_at = now()
-        """,
-        key,
-        purpose,
-        document_id,
-        dict(result),
-    )
+    """Store a result, unless its document is gone. Texts must be free of NUL."""
+    with suppress(asyncpg.ForeignKeyViolationError):
+        await connection.execute(
+            """
+            INSERT INTO extractions (key, purpose, document_id, result) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (key) DO UPDATE SET created_at = now()
+            """,
+            key,
+            purpose,
+            document_id,
+            dict(result),
+        )
 
 
 async def bind_answers(connection: Connection, keys: Sequence[bytes], document_id: int) -> None:

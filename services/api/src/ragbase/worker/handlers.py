@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ragbase.services.context_fill import ContextFill
 from ragbase.services.deletion import DeletionService
+from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.ingest import IngestService
 from ragbase.services.jobs_run import Handler
 from ragbase.services.upload import TASK, UploadService
+from ragbase.worker.context import makes_contexts
 from ragbase.worker.delete import deletes_documents
+from ragbase.worker.graph import extracts_graph
 from ragbase.worker.ingest import changes_document, stores_document, stores_file
 
 __all__ = ["handlers"]
 
 
 def handlers(
-    *, ingest: IngestService, deletion: DeletionService, uploads: UploadService
+    *,
+    ingest: IngestService,
+    deletion: DeletionService,
+    uploads: UploadService,
+    extraction: GraphExtraction,
+    contexts: ContextFill,
 ) -> Mapping[str, Handler]:
     """By task, as `JobService.submit` names it. A worker claims only tasks that are in here, so
     that one of an older version leaves new ones to its successors.
@@ -25,4 +34,6 @@ def handlers(
         "patch": changes_document(ingest),
         TASK: stores_file(uploads),
         "delete": deletes_documents(deletion),
+        "graph": extracts_graph(extraction),
+        "context": makes_contexts(contexts),
     }
