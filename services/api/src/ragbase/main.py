@@ -25,6 +25,7 @@ from ragbase.routes import (
     page,
     rerank,
     search,
+    search_graph,
     stats,
     upload,
 )
@@ -91,8 +92,8 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
-        page, batch, upload, deletion, documents, search, stats, collections, embed, rerank, jobs,
-        keys, health,
+        page, batch, upload, deletion, documents, search, search_graph, stats, collections, embed,
+        rerank, jobs, keys, health,
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:
