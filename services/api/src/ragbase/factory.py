@@ -34,6 +34,7 @@ from ragbase.services.deletion import DeletionService
 from ragbase.services.document_contexts import DocumentContexts
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.entities import EntityService
 from ragbase.services.extraction_model import KeptExtractionModel
 from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.graph_search import GraphSearchService
@@ -168,6 +169,7 @@ def _worker(
         dsn=settings.database_url.get_secret_value(),
         options=WorkerOptions(
             concurrency=concurrency,
+            side_concurrency=settings.side_jobs,
             lease_s=settings.job_lease_s,
             grace_s=settings.worker_grace_s,
             kept_s=settings.job_retention_days * 24 * 3600,
@@ -380,6 +382,7 @@ def _wire(
         rerank=RerankService(rerankers, _rerank_limits(settings)),
         stats=StatsService(database),
         collections=collections,
+        entities=EntityService(database, collections),
         embedding=embedding,
         health=_health(database, dialect, embedding, rerankers, llms),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),

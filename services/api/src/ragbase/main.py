@@ -19,6 +19,7 @@ from ragbase.routes import (
     deletion,
     documents,
     embed,
+    entities,
     health,
     jobs,
     keys,
@@ -93,7 +94,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
         page, batch, upload, deletion, documents, search, search_graph, stats, collections, embed,
-        rerank, jobs, keys, health,
+        entities, rerank, jobs, keys, health,
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:

@@ -14,8 +14,8 @@ class Counts(BaseModel):
 
     documents: int = 0
     chunks: int = 0
-    entities: int = Field(default=0, description="0 as long as there is no entity graph.")
-    relations: int = Field(default=0, description="0 as long as there is no entity graph.")
+    entities: int = Field(default=0, description="Of the entity graph.")
+    relations: int = Field(default=0, description="Of the entity graph.")
     jobs: dict[JobState, int] = Field(
         default_factory=dict, description="By state; ended ones until they expire."
     )

@@ -21,6 +21,7 @@ from ragbase.services.context_fill import ContextFill
 from ragbase.services.deletion import DeletionService
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
+from ragbase.services.entities import EntityService
 from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.graph_search import GraphSearchService
 from ragbase.services.graph_wait import GraphWait
@@ -43,6 +44,8 @@ __all__ = [
     "Deletion",
     "DocumentId",
     "Documents",
+    "Entities",
+    "EntityId",
     "GraphSearch",
     "Healths",
     "Ingest",
@@ -74,6 +77,7 @@ class Services:
     rerank: RerankService
     stats: StatsService
     collections: CollectionService
+    entities: EntityService
     embedding: EmbeddingRuntime
     health: HealthService
     keys: KeyService
@@ -96,6 +100,7 @@ class Services:
             search=self.search.seen_by(access),
             graph_search=self.graph_search.seen_by(access),
             collections=self.collections.seen_by(access),
+            entities=self.entities.seen_by(access),
             batches=self.batches.seen_by(access),
             deletion=self.deletion.seen_by(access),
             stats=self.stats.seen_by(access),
@@ -159,6 +164,10 @@ async def _collections(request: Request) -> CollectionService:
     return _services(request).collections.seen_by(bound_access(request))
 
 
+async def _entities(request: Request) -> EntityService:
+    return _services(request).entities.seen_by(bound_access(request))
+
+
 async def _keys(request: Request) -> KeyService:
     bound_access(request)
     return _services(request).keys
@@ -180,6 +189,7 @@ GraphSearch = Annotated[GraphSearchService, Depends(_graph_search)]
 Rerank = Annotated[RerankService, Depends(_rerank)]
 Stats = Annotated[StatsService, Depends(_stats)]
 Collections = Annotated[CollectionService, Depends(_collections)]
+Entities = Annotated[EntityService, Depends(_entities)]
 Keys = Annotated[KeyService, Depends(_keys)]
 Healths = Annotated[HealthService, Depends(_health)]
 
@@ -195,6 +205,11 @@ DocumentId = Annotated[
     int,
     BeforeValidator(_plain_digits, json_schema_input_type=int),
     Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Document id."),
+]
+EntityId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Entity id."),
 ]
 JobId = Annotated[
     int,

@@ -49,6 +49,8 @@ class StatsService:
         return StatsOut(
             documents=sum(counts.documents for counts in everything),
             chunks=sum(counts.chunks for counts in everything),
+            entities=sum(counts.entities for counts in everything),
+            relations=sum(counts.relations for counts in everything),
             jobs=_added(counts.jobs for counts in everything),
             storage_bytes=counted.bytes if unbound else None,
             collections=[_collection(name, seen[name]) for name in sorted(seen)],
@@ -88,6 +90,8 @@ def _collection(name: str, counts: StoredCounts) -> CollectionStats:
         name=name,
         documents=counts.documents,
         chunks=counts.chunks,
+        entities=counts.entities,
+        relations=counts.relations,
         jobs=_added([counts.jobs]),
     )
 

@@ -26,6 +26,13 @@ class JobSettings(Section):
         validation_alias=env("RAGBASE_WORKER_JOBS"),
         description="Jobs that `ragbase worker` does at once.",
     )
+    side_jobs: int = Field(
+        1,
+        ge=1,
+        le=256,
+        validation_alias=env("RAGBASE_SIDE_JOBS"),
+        description="Jobs of the kinds graph and context that each worker does at once, beside the others.",
+    )
     worker_grace_s: float = Field(
         10.0,
         ge=0,

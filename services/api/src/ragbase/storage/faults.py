@@ -12,7 +12,12 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from ragbase.errors import ConfigurationError, DatabaseUnavailableError, DeadlineExceededError
+from ragbase.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    DeadlineExceededError,
+    UnavailableError,
+)
 
 __all__ = ["converted_faults"]
 
@@ -46,6 +51,11 @@ def converted_faults() -> Iterator[None]:
         raise ConfigurationError(f"DATABASE_URL does not work: {error}") from error
     except asyncpg.QueryCanceledError as error:
         raise DeadlineExceededError("The database took too long.") from error
+    except asyncpg.DeadlockDetectedError as error:
+        raise UnavailableError(
+            "Two changes met in the database; the same request may work now.",
+            code="database_deadlock",
+        ) from error
     except _GONE as error:
         raise DatabaseUnavailableError("The database is not available.") from error
     except asyncpg.InternalClientError as error:

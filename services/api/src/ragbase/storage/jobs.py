@@ -3,7 +3,8 @@
 The table is the queue. A job's place in it is its ``tag`` (start-time fair queueing: Goyal, Vin,
 Cheng, SIGCOMM 1996): one more than the larger of the collection's last waiting tag and the virtual
 time, which is the largest tag that was ever claimed. The smallest tag is served first, so a
-collection with 10,000 waiting jobs delays another's single one by one job.
+collection with 10,000 waiting jobs delays another's single one by one job. Jobs that follow stored
+documents (kinds graph, context, project) are claimed apart and have tags of their own.
 
 Functions take ``collections``, the names the caller may see (None: all of them). What lies
 outside does not exist.
@@ -51,21 +52,23 @@ _NEXT_TAG = """
         (SELECT min(tag) - 1 FROM jobs WHERE state = 'queued'),
         (SELECT max(tag) FROM jobs
             WHERE coalesce(collection_id, 0) = coalesce(COLLECTION, 0)
-            AND state IN ('queued', 'running')),
+            AND state IN ('queued', 'running') AND (kind IN SIDE) = (KIND IN SIDE)),
         0
     )
-"""
+""".replace("SIDE", "('graph', 'context', 'project')")
 """The smallest waiting tag keeps the time from falling back when served jobs have expired."""
 _INSERT = """
     INSERT INTO jobs (kind, task, collection_id, payload, blob, document_id, key_id, max_attempts, tag)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NEXT_TAG) RETURNING id
-""".replace("NEXT_TAG", _NEXT_TAG.replace("COLLECTION", "$3::bigint"))
+""".replace("NEXT_TAG", _NEXT_TAG.replace("COLLECTION", "$3::bigint").replace("KIND", "$1::text"))
 _RETRY = """
     UPDATE jobs AS old SET state = 'queued', attempts = 0, stage = NULL, done = 0, total = NULL,
         cancel_requested = false, run_after = now(), started_at = NULL, finished_at = NULL,
         tag = NEXT_TAG
     WHERE id = $1 AND state IN ('failed', 'cancelled') AND payload IS NOT NULL RETURNING true
-""".replace("NEXT_TAG", _NEXT_TAG.replace("COLLECTION", "old.collection_id"))
+""".replace(
+    "NEXT_TAG", _NEXT_TAG.replace("COLLECTION", "old.collection_id").replace("KIND", "old.kind")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,13 @@ async def insert_job(connection: Connection, draft: JobDraft) -> Job:
 
 
 async def count_waiting(connection: Connection, collection_id: int | None) -> Waiting:
-    """How long the queue is."""
+    """How long the queue is, but for jobs that follow a stored document: they are no more than
+    there are documents, and refusing them would leave a document half done.
+    """
     row = await connection.fetchrow(
         """
         SELECT count(*) FILTER (WHERE coalesce(collection_id, 0) = coalesce($1::bigint, 0)), count(*)
-        FROM jobs WHERE state = 'queued'
+        FROM jobs WHERE state = 'queued' AND kind NOT IN ('graph', 'context', 'project')
         """,
         collection_id,
     )

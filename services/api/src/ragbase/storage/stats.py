@@ -17,6 +17,8 @@ class StoredCounts:
 
     documents: int = 0
     chunks: int = 0
+    entities: int = 0
+    relations: int = 0
     jobs: dict[JobState, int] = field(default_factory=dict)
 
 
@@ -24,9 +26,9 @@ async def count_everything(connection: Connection) -> dict[str | None, StoredCou
     """By name of the collection, empty ones included; None: jobs of no collection."""
     names = await connection.fetch("SELECT id, name FROM collections")
     by_id: dict[int | None, StoredCounts] = defaultdict(StoredCounts)
-    for table in ("documents", "chunks"):
+    for table in ("documents", "chunks", "entities", "relations"):
         rows = await connection.fetch(
-            f"SELECT collection_id, count(*) FROM {table} GROUP BY 1"  # noqa: S608 - two constants
+            f"SELECT collection_id, count(*) FROM {table} GROUP BY 1"  # noqa: S608 - constants
         )
         for collection_id, count in rows:
             setattr(by_id[collection_id], table, count)

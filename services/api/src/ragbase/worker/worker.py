@@ -23,8 +23,11 @@ from ragbase.worker.attempt import attempt
 from ragbase.worker.run import Run
 from ragbase.worker.sweep import Sweep
 
-__all__ = ["Worker", "WorkerOptions"]
+__all__ = ["SIDE_TASKS", "Worker", "WorkerOptions"]
 
+SIDE_TASKS = frozenset({"graph", "context"})
+"""Follow what is stored and searched already, and may wait long for a language model: they have
+places of their own, so that they never keep a document from being stored."""
 _GIVE_BACK_S = 5.0
 """Jobs that cannot be given back in this time are left to their lease."""
 
@@ -36,7 +39,9 @@ class WorkerOptions:
     """How a worker works; times in seconds."""
 
     concurrency: int = 1
-    """Jobs done at once."""
+    """Jobs done at once, but for `SIDE_TASKS`."""
+    side_concurrency: int = 1
+    """`SIDE_TASKS` done at once, beside the others."""
     lease_s: float = 30.0
     """A job whose worker has not been heard of for so long is another's."""
     poll_s: float = 5.0
@@ -105,7 +110,8 @@ class Worker:
         while not self._stopping:
             self._seen_alive = time.monotonic()
             self._wake.clear()
-            job = await self._claim() if self._has_room else None
+            tasks = self._tasks_with_room()
+            job = await self._claim(tasks) if tasks else None
             if job is not None:
                 await self._begin(job)
                 continue
@@ -115,16 +121,19 @@ class Worker:
             except TimeoutError:
                 pass
 
-    @property
-    def _has_room(self) -> bool:
-        return len(self._running) < self._options.concurrency
+    def _tasks_with_room(self) -> list[str]:
+        """What may be claimed now."""
+        side = sum(run.job.task in SIDE_TASKS for run in self._running.values())
+        room = len(self._running) - side < self._options.concurrency
+        side_room = side < self._options.side_concurrency
+        return [task for task in self._handlers if (side_room if task in SIDE_TASKS else room)]
 
-    async def _claim(self) -> ClaimedJob | None:
+    async def _claim(self, tasks: list[str]) -> ClaimedJob | None:
         try:
             async with self._database.acquire() as connection:
                 job = await claim_next(
                     connection,
-                    list(self._handlers),
+                    tasks,
                     worker=self._name,
                     lease_s=self._options.lease_s,
                 )
