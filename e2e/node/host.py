@@ -39,14 +39,16 @@ class NodeError(RuntimeError):
     """A node cannot be started, or none runs; the message says why."""
 
 
-def start() -> None:
-    """Start a node that stays when we end; prints its progress. Returns at once if one runs.
+def start() -> subprocess.Popen[bytes] | None:
+    """Start a node that stays when we end; prints its progress. None at once if one runs.
+
+    The process is the node's holder: whoever stops it waits for it, too.
 
     Raises:
         NodeError: it did not come up.
     """
     if status():
-        return
+        return None
     HOME.mkdir(parents=True, exist_ok=True)
     with PROGRESS.open("wb") as log:
         holder = subprocess.Popen(
@@ -59,7 +61,7 @@ def start() -> None:
         )
     for line in followed(PROGRESS, holder):
         if line == READY:
-            return
+            return holder
         print(line, flush=True)
     raise NodeError(f"the node did not come up: see {PROGRESS}")
 

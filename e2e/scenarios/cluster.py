@@ -8,6 +8,7 @@ that are there are taken as they are.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -81,18 +82,16 @@ def open_cluster() -> Iterator[Cluster]:
     finally:
         if started:
             host.stop()
+            started.wait()
 
 
-def start_node() -> bool:
-    """Have images and a node; whether it is we who started it."""
+def start_node() -> subprocess.Popen[bytes] | None:
+    """Have images and a node; its holder, if it is we who started it."""
     try:
         packages.have(packages.NODE | packages.IMAGES)
         if os.environ.get("RAGBASE_E2E_BUILD", "on") != "off":
             catalogue.build()
         node_programs()
-        if host.status() is not None:
-            return False
-        host.start()
+        return host.start()
     except (UnavailableError, RuntimeError) as error:
         raise UnavailableClusterError(str(error)) from error
-    return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,13 @@ ORDER = (
 TIMES = Times()
 REQUIRED = "e2e" in os.environ.get("RAGBASE_REQUIRE", "").replace(",", " ").split()
 HERE = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The official client leaves connections to the collector that the server has closed."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+    # The last look of pytest at what is left comes after its own filters are gone.
+    warnings.filterwarnings("ignore", "unclosed <ssl.SSLSocket", ResourceWarning)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
