@@ -54,6 +54,14 @@ chart-test: $(VENV)/.dev ## Run the tests of the charts: lint, render, install, 
 monitoring-test: $(VENV)/.dev ## Run the tests of dashboards, rules and runbooks: promtool, and all parts before a real Prometheus
 	$(BIN)/pytest charts/monitoring/tests
 
+.PHONY: e2e
+e2e: $(VENV)/.dev ## Run the scenarios on a real cluster: a node of our own (root), or RAGBASE_E2E_CONTEXT
+	$(BIN)/pytest e2e/scenarios
+
+.PHONY: e2e-smoke
+e2e-smoke: $(VENV)/.dev ## Run those of them that CI runs: install, search, delete, uninstall
+	$(BIN)/pytest e2e/scenarios -m smoke
+
 .PHONY: check
 check: $(VENV)/.dev ## Lint, format, types, import arrows, stale generated files, secrets
 	$(BIN)/ruff check .
