@@ -10,7 +10,7 @@ from images.index_settings import index_variables, machine_secrets, write_secret
 
 PIP = """
 global.cert='/etc/ssl/own.pem'
-global.index-url='https://user:word@index.example/simple'
+global.index-url='https://secret@index.example/simple'
 global.extra-index-url='\\nhttps://a.example/simple\\nhttps://b.example/simple'
 :env:.default-timeout='180'
 freeze.index-url='https://never.example'
@@ -24,7 +24,7 @@ def test_a_machine_without_settings_gives_none(tmp_path):
 def test_settings_of_pip_reach_uv():
     found = index_variables({}, PIP)
     assert found["PIP_INDEX_URL"] == found["UV_DEFAULT_INDEX"]
-    assert found["UV_DEFAULT_INDEX"] == "https://user:word@index.example/simple"
+    assert found["UV_DEFAULT_INDEX"] == "https://secret@index.example/simple"
     assert found["UV_INDEX"] == "https://a.example/simple https://b.example/simple"
     assert found["UV_INDEX_STRATEGY"] == "unsafe-best-match"
     assert found["PIP_DEFAULT_TIMEOUT"] == "180"

@@ -84,7 +84,7 @@ def test_an_image_is_built_from_the_machines_index_and_names_it_nowhere(index, t
     )
     if engine != "buildah" or base.returncode != 0:
         cannot("needs Buildah and the base that `python -m images base` makes")
-    url = f"http://{USER}:{WORD}@127.0.0.1:{index.port}/simple"
+    url = f"http://{USER}:{WORD}@127.0.0.1:{index.port}/simple"  # pragma: allowlist secret
     secrets = machine_secrets({"PIP_INDEX_URL": url}, "", tmp_path)
     (folder := tmp_path / "secrets").mkdir()
     build = Build(

