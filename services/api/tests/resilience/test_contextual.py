@@ -335,7 +335,7 @@ async def test_the_document_is_stored_the_job_says_why_and_trying_again_works(
     fault(told.talker)
     started = time.monotonic()
     stored = await told.post()
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 15
     assert stored["context"]["status"] == "queued"
     assert stored["context"]["done"] == 0
     [warning] = stored["warnings"]
@@ -357,17 +357,17 @@ async def test_the_document_is_stored_the_job_says_why_and_trying_again_works(
         await told.world.client.post(f"/v1/jobs/{job_id}/retry")
         job = await told.job(job_id)
     assert job["state"] == "succeeded", job
-    assert job["result"] == {"outcome": "done", "lines": stored["chunk_count"]}
+    assert job["result"]["outcome"] == "done"
     detail = await told.get(f"/v1/documents/{stored['id']}")
     assert detail["context"]["status"] == "done"
-    assert stored["id"] in await told.found("Zephyrine")
+    assert (await told.found("Zephyrine")).count(stored["id"]) == stored["chunk_count"]
 
 
 async def test_a_server_that_is_down_and_comes_back(told: Told) -> None:
     told.stop()
     started = time.monotonic()
     stored = await told.post()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     assert stored["context"]["status"] == "queued"
     assert "cannot be reached" in stored["warnings"][0]["message"]
     assert (await told.get("/health"))["llm"] != "disabled"
@@ -412,7 +412,7 @@ async def test_a_job_that_fails_for_good_can_be_tried_again(
 async def test_one_answer_that_cannot_be_used_costs_one_line(told: Told) -> None:
     told.talker.script.extend([None, None, Say(" \x00 "), Say("<think>"), Say("<think>")])
     stored = await told.post()
-    assert stored["context"]["done"] == stored["chunk_count"] - 1 or stored["context"]["done"] > 0
+    assert 0 < stored["context"]["done"] < stored["chunk_count"]
     job = await told.job(stored["context"]["job_id"])
     assert job["state"] == "succeeded"
     asked = [call.prompt for call in told.talker.calls]

@@ -72,8 +72,6 @@ class ChatCompletions:
     def _finish(answering: Answering, reason: object) -> None:
         if reason is None:
             return
-        if reason != "stop":  # length, content_filter, tool_calls, …
-            raise UnusableAnswerError(
-                f"The {answering.server.what} did not finish its answer ({reason})."
-            )
         answering.ended = True
+        if reason != "stop":  # length, content_filter, tool_calls, …; the usage is still to come
+            answering.unfinished = str(reason)[:50]

@@ -81,7 +81,10 @@ class Completion:
 
 @dataclass(slots=True)
 class Answering:
-    """An answer that is arriving. ``ended``: the server said that it is whole."""
+    """An answer that is arriving.
+
+    ``ended``: the server said that this is all; ``unfinished``: why it is not whole all the same.
+    """
 
     question: Question
     server: ServerRole
@@ -89,6 +92,7 @@ class Answering:
     usage: Usage | None = None
     reasoned: bool = False
     ended: bool = False
+    unfinished: str = ""
     size: int = 0
 
     def add(self, text: object, *, thinking: bool = False) -> None:
@@ -106,9 +110,14 @@ class Answering:
             )
 
     def result(self) -> Completion:
-        """The whole. Raises `TransientError` where the stream broke off before its end."""
+        """The whole. Raises `TransientError` where the stream broke off before its end, and
+        `UnusableAnswerError` where the server did not finish."""
         if not self.ended:
             raise broken_off(self.server)
+        if self.unfinished:
+            raise UnusableAnswerError(
+                f"The {self.server.what} did not finish its answer ({self.unfinished})."
+            )
         return Completion("".join(self.parts), self.usage, self.reasoned)
 
 

@@ -55,7 +55,7 @@ class Responses:
                 _error(response if isinstance(response, dict) else data), answering.server
             )
         elif name == "response.incomplete":
-            raise _incomplete(data.get("response"), answering)
+            _incomplete(data.get("response"), answering)
 
     def read(self, answering: Answering, whole: object) -> None:
         """Status, usage, and the texts where no delta brought them."""
@@ -64,7 +64,8 @@ class Responses:
         if whole.get("status") == "failed" or whole.get("error"):
             raise reported(_error(whole), answering.server)
         if whole.get("status") == "incomplete":
-            raise _incomplete(whole, answering)
+            _incomplete(whole, answering)
+            return
         answering.usage = Usage.read(whole.get("usage")) or answering.usage
         items = [item for item in whole.get("output") or [] if isinstance(item, dict)]
         answering.reasoned |= any(item.get("type") == "reasoning" for item in items)
@@ -90,10 +91,10 @@ def _error(shape: dict[str, Any]) -> object:
     return shape.get("error") or shape
 
 
-def _incomplete(response: object, answering: Answering) -> UnusableAnswerError:
-    details = response.get("incomplete_details") if isinstance(response, dict) else None
+def _incomplete(response: object, answering: Answering) -> None:
+    shape = response if isinstance(response, dict) else {}
+    details = shape.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    answering.usage = Usage.read(response.get("usage") if isinstance(response, dict) else None)
-    return UnusableAnswerError(
-        f"The {answering.server.what} did not finish its answer ({reason or 'no reason given'})."
-    )
+    answering.usage = Usage.read(shape.get("usage")) or answering.usage
+    answering.unfinished = str(reason or "no reason given")[:50]
+    answering.ended = True

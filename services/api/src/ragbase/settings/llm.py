@@ -72,6 +72,11 @@ class LlmSettings(Section):
         description="How long answers are kept for the same question; 0: not at all.",
     )
 
+    llm_contextual_enabled: bool = Field(
+        True,
+        validation_alias=env("LLM_CONTEXTUAL_ENABLED"),
+        description="Context lines: false leaves them out although there is a language model.",
+    )
     llm_contextual_base_url: str = Field(
         "",
         validation_alias=env("LLM_CONTEXTUAL_BASE_URL"),
@@ -128,6 +133,11 @@ class LlmSettings(Section):
         description="Context lines: bound sent to the server; an answer that meets it counts as unfinished. Unset: none is sent.",
     )
 
+    llm_extraction_enabled: bool = Field(
+        True,
+        validation_alias=env("LLM_EXTRACTION_ENABLED"),
+        description="Extraction of entities: false leaves the language model out of it.",
+    )
     llm_extraction_base_url: str = Field(
         "",
         validation_alias=env("LLM_EXTRACTION_BASE_URL"),
@@ -166,7 +176,9 @@ class LlmSettings(Section):
 
     @property
     def llm_contextual(self) -> LlmSpec | None:
-        """What context lines are asked of; None: not configured."""
+        """What context lines are asked of; None: not configured, or off."""
+        if not self.llm_contextual_enabled:
+            return None
         return self._spec(
             "LLM_CONTEXTUAL",
             self.llm_contextual_base_url,
@@ -179,7 +191,9 @@ class LlmSettings(Section):
 
     @property
     def llm_extraction(self) -> LlmSpec | None:
-        """What extraction is asked of; None: not configured."""
+        """What extraction is asked of; None: not configured, or off."""
+        if not self.llm_extraction_enabled:
+            return None
         return self._spec(
             "LLM_EXTRACTION",
             self.llm_extraction_base_url,
