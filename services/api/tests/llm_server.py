@@ -146,8 +146,8 @@ class Talker:
                 f"request ({size} tokens) exceeds the available context size "
                 f"({self.context_chars} tokens), try increasing it"
             )
-            error = {"code": 400, "message": message, "type": "exceed_context_size_error"}
-            return Response(orjson.dumps({"error": error}), 400, media_type="application/json")
+            told = {"code": 400, "message": message, "type": "exceed_context_size_error"}
+            return Response(orjson.dumps({"error": told}), 400, media_type="application/json")
         return None
 
     async def _counted(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

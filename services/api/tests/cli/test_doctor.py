@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from ragbase.cli import checks
 from ragbase.cli.app import app
 
+from ..llm_server import MODEL, Talker, talking
 from ..model_server import Stub, running
 
 runner = CliRunner()
@@ -109,6 +110,21 @@ def test_a_reranker_that_answers_and_one_that_does_not() -> None:
     code, found = doctor(RERANKER_URL=stub.url)
     assert (code, found["Reranker"]["state"]) == (0, "warning")
     assert "cannot be reached" in found["Reranker"]["found"]
+
+
+def test_a_language_model_that_answers_one_that_does_not_and_a_prompt_that_cannot_work(
+    tmp_path: Path,
+) -> None:
+    talker = Talker()
+    with talking(talker):
+        code, found = doctor(LLM_BASE_URL=talker.url)
+        assert (code, found["Language model"]["found"]) == (0, f"llm: {MODEL}")
+    code, found = doctor(LLM_BASE_URL=talker.url)
+    assert (code, found["Language model"]["state"]) == (0, "warning")
+    assert "cannot be reached" in found["Language model"]["found"]
+    (tmp_path / "contextual_retrieval.md").write_text("nothing")
+    code, found = doctor(RAGBASE_PROMPTS_DIR=str(tmp_path))
+    assert (code, found["Language model"]["state"]) == (1, "failed")
 
 
 def test_without_a_reranker_the_one_that_would_be_fetched_is_named() -> None:

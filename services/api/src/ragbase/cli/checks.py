@@ -47,6 +47,7 @@ def run_checks(settings: Settings, *, port: int | None, home: Path | None) -> li
     checks += [_bundled_postgres()] if own_postgres else asyncio.run(_database(settings))
     checks.append(asyncio.run(_model(settings)))
     checks += asyncio.run(_rerankers(settings))
+    checks += asyncio.run(_llms(settings))
     checks.append(_port(settings, port))
     return checks
 
@@ -196,6 +197,30 @@ async def _reranker(name: str, selected: SelectedReranker) -> Check:
     finally:
         await client.aclose()
     return Check(title, "ok", f"{name}: {info.model}")
+
+
+async def _llms(settings: Settings) -> list[Check]:
+    """Prompts and one a language model, none if none is configured; a completion is not asked for."""
+    from ragbase.services.llm_open import language_models
+    from ragbase.text.prompts import Prompts
+
+    title = "Language model"
+    try:
+        Prompts.load(settings.prompts_dir)
+        models = language_models(settings)
+    except RagBaseError as error:
+        return [Check(title, "failed", error.message, "See `ragbase settings`.")]
+    checks = []
+    for name, server in models.servers.items():
+        try:
+            await server.client.ping()
+        except RagBaseError as error:
+            hint = "Documents are stored without context lines; jobs try again. See LLM_BASE_URL."
+            checks.append(Check(title, "warning", f"{name}: {error.message}", hint))
+        else:
+            checks.append(Check(title, "ok", f"{name}: {server.info.model}"))
+    await models.aclose()
+    return checks
 
 
 def _port(settings: Settings, port: int | None) -> Check:

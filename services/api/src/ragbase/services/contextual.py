@@ -119,18 +119,26 @@ class ContextWriter:
         return lines
 
     async def _write(self, work: _Work) -> None:
+        tokens = self._document_tokens
         while work.open and not work.stopped:
-            tokens = self._document_tokens
             missing = [work.spans[place] for place in work.open]
             found = await asyncio.to_thread(fronts, work.content, missing, tokens)
             questions = await self._questions(work, found)
             await self._recall(work, questions)
-            if not await self._ask_all(work, questions) or tokens // 2 < LEAST_DOCUMENT_TOKENS:
+            made = work.made
+            too_long = await self._ask_all(work, questions)
+            if work.made > made:
+                self._learn(tokens)
+            if not too_long or tokens // 2 < LEAST_DOCUMENT_TOKENS:
                 return
             work.lines.error = None
-            if self._document_tokens == tokens:  # nobody else has learnt it meanwhile
-                self._document_tokens = tokens // 2
-                _log.warning("context_window_halved", tokens=self._document_tokens)
+            tokens //= 2
+
+    def _learn(self, tokens: int) -> None:
+        """So much of a document the model has taken, where it had found more too long."""
+        if tokens < self._document_tokens:
+            self._document_tokens = tokens
+            _log.warning("context_window_smaller", tokens=tokens)
 
     async def _questions(self, work: _Work, found: list[Front]) -> list[list[_Question]]:
         """By front, in the order of the chunks."""
@@ -216,6 +224,7 @@ class ContextWriter:
             work.fail(error)
             work.stopped = True
         else:
+            work.made += 1
             work.put(question, line)
             count_contexts("made", 1)
             await self._keep(work, question, line)
@@ -265,6 +274,8 @@ class _Work:
         self.lines = Lines([None] * len(spans))
         self.open = dict.fromkeys(range(len(spans)))
         """Places to ask about, in order."""
+        self.made = 0
+        """Lines that the model wrote."""
         self.stopped = False
         self.too_long = False
         self._report = report
