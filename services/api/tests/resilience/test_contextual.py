@@ -460,6 +460,22 @@ async def test_a_newer_version_wins_over_the_job_of_the_older(told: Told) -> Non
     assert rows[0][2] == f"[Log] Captain Zephyrine, part 7. {newer}"
 
 
+async def test_posting_again_waits_for_the_job_that_is_queued_or_begins_another(
+    told: Told,
+) -> None:
+    told.talker.always = Refuse(503)
+    first = await told.post(external_id="log")
+    job_id = first["context"]["job_id"]
+    await told.rows("UPDATE jobs SET max_attempts = 1 WHERE id = $1", job_id)
+    assert (await told.job(job_id))["state"] == "failed"
+    again = await told.post(200, external_id="log")
+    assert again["outcome"] == "unchanged"
+    assert again["context"]["status"] == "queued"
+    assert again["context"]["job_id"] > job_id
+    told.talker.always = None
+    assert (await told.job(again["context"]["job_id"]))["state"] == "succeeded"
+
+
 async def test_a_document_that_is_deleted_meanwhile_ends_its_job(told: Told) -> None:
     told.talker.always = Refuse(503)
     stored = await told.post()

@@ -141,10 +141,13 @@ class DocumentContexts:
         """``result`` with the state of its lines, and a job for those that are missing, in the
         transaction that stores the document.
         """
+        if not contexted.wanted:
+            return result
         if result.outcome == "unchanged":  # another writer stored the same meanwhile
             state = await store.context_state(connection, result.document.id)
             return replace(result, context=state)
-        await bind_answers(connection, contexted.keys, result.document.id)
+        if contexted.keys:
+            await bind_answers(connection, contexted.keys, result.document.id)
         state = contexted.state
         if contexted.missing and self._writer.offered:
             state = await self._queue(connection, result.document, collection, state)

@@ -8,7 +8,7 @@ from ragbase.models.documents import ContextState
 from ragbase.models.domain import ChunkDraft, Vectors
 from ragbase.models.jobs import Job
 from ragbase.storage.codecs import encode_vectors
-from ragbase.storage.jobs import JobDraft, insert_job
+from ragbase.storage.jobs import JobDraft, get_job, insert_job
 from ragbase.storage.pool import Connection
 
 __all__ = ["context_state", "queue_contexts", "write_contexts"]
@@ -33,6 +33,9 @@ _STATE = """
     FROM documents d LEFT JOIN chunks c ON c.document_id = d.id
     WHERE d.id = $1 GROUP BY d.id
 """
+_WAITING = """
+    SELECT id FROM jobs WHERE document_id = $1 AND kind = 'context' AND state = 'queued' LIMIT 1
+"""
 _JOB = """
     SELECT id, state FROM jobs WHERE document_id = $1 AND kind = 'context'
     ORDER BY id DESC LIMIT 1
@@ -42,8 +45,12 @@ _JOB = """
 async def queue_contexts(
     connection: Connection, document_id: int, collection_id: int, *, max_attempts: int
 ) -> Job:
-    """Queue the job that makes a document's missing lines; also where the queue is full, as the
-    document is stored already."""
+    """Queue the job that makes a document's missing lines, unless one waits; a running one may have
+    looked at another version. Also where the queue is full, as the document is stored already.
+    """
+    waiting = await connection.fetchval(_WAITING, document_id)
+    if waiting is not None and (job := await get_job(connection, waiting)) is not None:
+        return job
     return await insert_job(
         connection,
         JobDraft(
