@@ -18,6 +18,7 @@ from e2e.cluster.binaries import UnavailableError
 from e2e.helm import Helm, find_helm
 from e2e.scenarios.caller import Caller, start_caller
 from e2e.scenarios.cluster import Cluster, UnavailableClusterError, open_cluster
+from e2e.scenarios.documents import DOCUMENTS
 from e2e.scenarios.kube import Kube
 from e2e.scenarios.operator import Release
 from e2e.scenarios.stack import ragbase, ready
@@ -142,9 +143,13 @@ def operator(release: Release, times: Times) -> Release:
 
 
 @pytest.fixture(scope="session")
-def caller(docs: str, cluster: Cluster, namespace: str, operator: Release) -> Caller:
-    """A pod that calls the shared RagBase."""
-    return start_caller(cluster.kube, docs, namespace, operator.api_image)
+def caller(docs: str, cluster: Cluster, namespace: str, operator: Release, times: Times) -> Caller:
+    """A pod that calls the shared RagBase, in which `DOCUMENTS` are."""
+    found = start_caller(cluster.kube, docs, namespace, operator.api_image)
+    times.reached("a pod with the client's key runs")
+    found.ingest(DOCUMENTS)
+    times.reached("documents ingested")
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from e2e.scenarios.caller import Caller, caller_pod
-from e2e.scenarios.documents import DOCUMENTS, QUESTIONS
+from e2e.scenarios.documents import QUESTIONS
 from e2e.scenarios.kube import Kube
 from e2e.scenarios.operator import Release
 from e2e.scenarios.stack import MODEL
@@ -31,9 +31,6 @@ def test_a_minimal_ragbase_becomes_ready(docs: str, kube: Kube, namespace: str) 
 
 
 def test_documents_are_found_from_another_pod(caller: Caller, times: Times) -> None:
-    times.reached("a pod with the client's key runs")
-    caller.ingest(DOCUMENTS)
-    times.reached("documents ingested")
     assert caller.search(*QUESTIONS["harbour"][:1])[0] == "harbour"
     times.reached("first search answered")
     for expected, (semantic, keyword) in QUESTIONS.items():
