@@ -25,7 +25,7 @@ ALIKE_MAX: Final = 3
 """Entities that a search takes of one phrase found by likeness only."""
 PER_PHRASE: Final = 8
 """The same of graph search, as the contract has it."""
-RUNS_MAX: Final = 4
+RUNS_MAX: Final = 6
 """Phrases of a query that are looked up by likeness: each costs a search of the trigram index."""
 
 
@@ -76,23 +76,34 @@ async def link(
     named = await find_named(connection, collection_ids, names)
     chosen = longest_matches(runs, named, [False] * len(words))
     taken = _taken(chosen, len(words))
-    unknown = _unknown(words, taken, given, named)
+    looks = runs_of_names(words, taken)
+    unknown = _unknown(looks, given, named)
     found = {gram.text: named[gram.text] for gram in chosen}
     found |= {text: named[text] for text in given if text in named}
     if fuzzy and unknown:
-        found |= await find_alike(connection, collection_ids, unknown, limit=alike)
+        alike_by = await find_alike(connection, collection_ids, unknown, limit=alike)
+        found |= {text: alike_by[text] for text in _outermost(alike_by, looks)}
     return _linked(words, found, given, max_phrases)
 
 
 def _unknown(
-    words: Sequence[Word],
-    taken: Sequence[bool],
-    given: Mapping[str, Phrase],
-    named: Mapping[str, object],
+    looks: Sequence[Gram], given: Mapping[str, Phrase], named: Mapping[str, object]
 ) -> list[str]:
     """What looks like a name and is none that is known, the models' first."""
-    looks = [gram.text for gram in runs_of_names(words, taken)]
-    return [text for text in dict.fromkeys([*given, *looks]) if text not in named][:RUNS_MAX]
+    texts = dict.fromkeys([*given, *(gram.text for gram in looks)])
+    return [text for text in texts if text not in named][:RUNS_MAX]
+
+
+def _outermost(found: Mapping[str, object], looks: Sequence[Gram]) -> list[str]:
+    """Phrases that found something, without parts of a run that did so as a whole."""
+    whole = [gram for gram in looks if gram.text in found]
+    inner = {
+        gram.text
+        for gram in whole
+        for other in whole
+        if other.start <= gram.start and gram.end <= other.end and other.text != gram.text
+    }
+    return [text for text in found if text not in inner]
 
 
 def _taken(chosen: Sequence[Gram], count: int) -> list[bool]:

@@ -4,10 +4,12 @@ Two steps are enough: what lies further gets so little of a walk that restarts h
 that no ranking of a judged set changed (``docs/adr/0030-graph-arm.md``). Cuts, so that neither a
 hub nor a large collection makes a search slow, each in a fixed order:
 
-- an entity that more than `COMMON` chunks name tells none of them apart: the walk does not start
+- an entity that more than ``common`` chunks name tells none of them apart: the walk does not start
   from it, though it is weighed where others lead to its chunks;
-- one that more than `CROSSED_MAX` chunks name is not crossed on the second step;
-- each step keeps the `CHUNKS_MAX` chunks that most of its entities name, then those of least id.
+- one that more than ``crossed`` chunks name is not crossed on the second step;
+- each step keeps the ``chunks`` chunks that most of its entities name, then those of least id.
+
+An entity's chunks are counted up to ``common`` + 1, or as many as were met.
 
 A filter holds for every chunk, also for those that are only crossed, and for what counts as a hub.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,18 +26,19 @@ from ragbase.graph.pagerank import Floats, Indexes, MentionGraph, specificity
 from ragbase.graph.rows import RowCondition
 from ragbase.storage.pool import Connection
 
-__all__ = [
-    "CHUNKS_MAX",
-    "COMMON",
-    "CROSSED_MAX",
-    "Neighbourhood",
-    "load_neighbourhood",
-    "neighbourhood_statement",
-]
+__all__ = ["CUTS", "Cuts", "Neighbourhood", "load_neighbourhood"]
 
-COMMON: Final = 500
-CROSSED_MAX: Final = 50
-CHUNKS_MAX: Final = 1000
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where a neighbourhood ends, see above."""
+
+    common: int = 500
+    crossed: int = 50
+    chunks: int = 1000
+
+
+CUTS: Final = Cuts()
 
 _STATEMENT = """
 WITH seeds AS MATERIALIZED (
@@ -136,33 +139,25 @@ class Neighbourhood:
 
 
 async def load_neighbourhood(
-    connection: Connection, seeds: Sequence[int], filtered: RowCondition | None = None
+    connection: Connection,
+    seeds: Sequence[int],
+    filtered: RowCondition | None = None,
+    cuts: Cuts = CUTS,
 ) -> Neighbourhood | None:
     """The neighbourhood of these entities by one statement; None where nothing lies there.
 
     ``filtered`` is compiled with ``first=2``.
     """
-    statement = neighbourhood_statement(filtered)
-    row = await connection.fetchrow(statement, seeds, *(filtered.args if filtered else ()))
-    return None if row is None or row[0] is None else _neighbourhood(*row)
-
-
-def neighbourhood_statement(
-    filtered: RowCondition | None,
-    *,
-    common: int = COMMON,
-    crossed: int = CROSSED_MAX,
-    chunks: int = CHUNKS_MAX,
-) -> str:
-    """SQL with the cuts as literals; $1 the seeds, then the filter's parameters."""
-    return _STATEMENT.format(
+    statement = _STATEMENT.format(
         joined="JOIN chunks c ON c.id = m.chunk_id" if filtered else "",
         condition=f" AND ({filtered.sql})" if filtered else "",
-        common=common,
-        over=common + 1,
-        crossed=crossed,
-        chunks=chunks,
+        common=cuts.common,
+        over=cuts.common + 1,
+        crossed=cuts.crossed,
+        chunks=cuts.chunks,
     )
+    row = await connection.fetchrow(statement, seeds, *(filtered.args if filtered else ()))
+    return None if row is None or row[0] is None else _neighbourhood(*row, cuts=cuts)
 
 
 def _neighbourhood(
@@ -171,7 +166,9 @@ def _neighbourhood(
     entities: list[int],
     known: list[int],
     degrees: list[int],
-    seeds: Any,
+    seeds: list[int],
+    *,
+    cuts: Cuts,
 ) -> Neighbourhood:
     chunk_of, document_of = np.array(chunks, np.int64), np.array(documents, np.int64)
     entity_of = np.array(entities, np.int64)
@@ -180,5 +177,7 @@ def _neighbourhood(
     entity_ids, entity = np.unique(entity_of[order], return_inverse=True)
     degree = np.empty(entity_ids.size)
     degree[np.searchsorted(entity_ids, np.array(known, np.int64))] = degrees
-    graph = MentionGraph(chunk, entity, chunk_ids.size, degree, specificity(degree, COMMON))
+    # Counting stops beyond `common`; an entity must not give away more than it has.
+    degree = np.maximum(degree, np.bincount(entity, minlength=entity_ids.size))
+    graph = MentionGraph(chunk, entity, chunk_ids.size, degree, specificity(degree, cuts.common))
     return Neighbourhood(graph, chunk_ids, document_of[order][first], entity_ids, frozenset(seeds))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ragbase.text.entity_names import normalise
@@ -96,7 +97,10 @@ def _may_be_name(run: Sequence[Word], *, cased: bool) -> bool:
 
 def runs_of_names(words: Sequence[Word], taken: Sequence[bool]) -> list[Gram]:
     """What is written like a name among the words that are not ``taken``: words with a capital,
-    and stop words between two of them. Empty where capitals tell nothing."""
+    and stop words between two of them; then the parts of such a run between its stop words.
+
+    Empty where capitals tell nothing.
+    """
     found: list[Gram] = []
     if not uses_capitals(words):
         return found
@@ -107,6 +111,7 @@ def runs_of_names(words: Sequence[Word], taken: Sequence[bool]) -> list[Gram]:
             continue
         end = _end_of_name(words, taken, at)
         found.append(Gram(at, end, joined(words[at:end])))
+        found += _parts(words, at, end)
         at = end
     return found
 
@@ -124,6 +129,14 @@ def _end_of_name(words: Sequence[Word], taken: Sequence[bool], start: int) -> in
         if words[at].capital:
             end = at + 1
     return end
+
+
+def _parts(words: Sequence[Word], start: int, end: int) -> list[Gram]:
+    """The pieces of a run between stop words without a capital; none where it is one piece."""
+    cuts = [at for at in range(start, end) if words[at].common and not words[at].capital]
+    bounds = pairwise([start - 1, *cuts, end])
+    pieces = [Gram(a + 1, b, joined(words[a + 1 : b])) for a, b in bounds if b > a + 1]
+    return pieces if cuts else []
 
 
 def joined(run: Sequence[Word]) -> str:
