@@ -29,11 +29,13 @@ def handlers(
     """By task, as `JobService.submit` names it. A worker claims only tasks that are in here, so
     that one of an older version leaves new ones to its successors.
     """
-    return {
+    found: dict[str, Handler] = {
         "ingest": stores_document(ingest),
         "patch": changes_document(ingest),
         TASK: stores_file(uploads),
         "delete": deletes_documents(deletion),
-        "graph": extracts_graph(extraction),
         "context": makes_contexts(contexts),
     }
+    if extraction.extractor is not None:  # else they wait for a worker that has one
+        found["graph"] = extracts_graph(extraction)
+    return found
