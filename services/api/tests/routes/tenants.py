@@ -31,6 +31,7 @@ class Target:
     document_id: int
     job_id: int
     key_id: str
+    entity_id: int = 0
 
     @property
     def collection(self) -> str:
@@ -47,6 +48,7 @@ class Target:
             (str(self.document_id), "DOCUMENT"),
             (str(self.job_id), "JOB"),
             (self.key_id, "KEY"),
+            (str(self.entity_id), "ENTITY"),
         ):
             said = said.replace(own, shared)
         return said
@@ -255,6 +257,28 @@ def one_job(t: Target) -> Iterator[Call]:
     yield Call("POST", f"/v1/jobs/{t.job_id}/retry")
 
 
+@aims_at("get", "/v1/entities")
+def list_entities(t: Target) -> Iterator[Call]:
+    names = (t.collection, "default", OWN)
+    for asked in (*EXTREMES, *({"collection": name} for name in names)):
+        yield Call("GET", "/v1/entities", {"params": asked})
+        yield Call("GET", "/v1/entities", {"params": {**asked, "query": t.word}})
+        yield Call("GET", "/v1/entities", {"params": {**asked, "type": t.text("type")}})
+
+
+@aims_at("get", "/v1/entities/{entity_id}")
+@aims_at("patch", "/v1/entities/{entity_id}")
+@aims_at("delete", "/v1/entities/{entity_id}")
+@aims_at("post", "/v1/entities/merge")
+def one_entity(t: Target) -> Iterator[Call]:
+    yield Call("GET", f"/v1/entities/{t.entity_id}")
+    yield Call("PATCH", f"/v1/entities/{t.entity_id}", {"json": {"name": "taken"}})
+    yield Call("DELETE", f"/v1/entities/{t.entity_id}")
+    for target, source in ((t.entity_id, 1), (1, t.entity_id), (t.entity_id, t.entity_id + 1)):
+        body = {"target_id": target, "source_ids": [source]}
+        yield Call("POST", "/v1/entities/merge", {"json": body})
+
+
 @aims_at("get", "/v1/stats")
 def stats(t: Target) -> Iterator[Call]:
     yield Call("GET", "/v1/stats", {"params": {"collection": t.collection}})
@@ -357,7 +381,7 @@ class Tenants:
         """Fill both collections (and ``default``, which is not the tenant's either)."""
         async with database.transaction() as connection:
             # Ids that no count, size or position in an answer can look like.
-            for table in ("documents", "jobs"):
+            for table in ("documents", "jobs", "entities"):
                 await connection.execute(
                     "SELECT setval(pg_get_serial_sequence($1, 'id'), 7310000)", table
                 )
@@ -383,10 +407,11 @@ class Tenants:
             assert (await admin.post("/v1/documents", json=body)).status_code == 201
         async with database.transaction() as connection:
             job_id = await _failed_job(connection, names)
+            entity_id = await _entities(connection, names)
         key = await admin.post("/v1/keys", json={"name": names.text("key")})
         return cls(
-            Target(CANARY, names.document_id, job_id, key.json()["id"]),
-            Target("qjv", 7319998, 7319999, "nobodyskey00"),
+            Target(CANARY, names.document_id, job_id, key.json()["id"], entity_id),
+            Target("qjv", 7319998, 7319999, "nobodyskey00", 7319996),
             database,
         )
 
@@ -409,7 +434,9 @@ class Tenants:
         """All rows that are not the tenant's own, as text."""
         found = {}
         async with self.database.read() as connection:
-            for table in ("documents", "chunks", "embeddings", "jobs"):
+            for table in (
+                "documents", "chunks", "embeddings", "jobs", "entities", "mentions", "relations",
+            ):  # fmt: skip
                 rows = await connection.fetch(
                     f"SELECT t::text FROM {table} t LEFT JOIN collections k "
                     "ON k.id = t.collection_id WHERE k.name IS DISTINCT FROM $1 ORDER BY 1",
@@ -442,3 +469,33 @@ async def _failed_job(connection: Connection, names: Target) -> int:
         names.collection,
     )
     return job_id
+
+
+async def _entities(connection: Connection, names: Target) -> int:
+    """Two entities of the other tenant's, related, named by its chunks; the first one's id."""
+    ids = [
+        await connection.fetchval(
+            "INSERT INTO entities (collection_id, normal_name, name, type, description) "
+            "SELECT id, $1, $1, $2, $1 FROM collections WHERE name = $3 RETURNING id",
+            names.text(what),
+            names.text("type"),
+            names.collection,
+        )
+        for what in ("entity", "other")
+    ]
+    await connection.execute(
+        "INSERT INTO mentions (chunk_id, entity_id, document_id, collection_id, type) "
+        "SELECT c.id, e, c.document_id, c.collection_id, $2 FROM chunks c "
+        "JOIN collections k ON k.id = c.collection_id, unnest($1::bigint[]) e WHERE k.name = $3",
+        ids,
+        names.text("type"),
+        names.collection,
+    )
+    await connection.execute(
+        "INSERT INTO relations (collection_id, source_id, target_id) "
+        "SELECT id, $1, $2 FROM collections WHERE name = $3",
+        *ids,
+        names.collection,
+    )
+    first: int = ids[0]
+    return first

@@ -139,6 +139,39 @@ async def test_postings_are_those_of_the_chunks_and_writable(
         assert [row.document_title for row in found.results] == ["Zeppelin"]
 
 
+async def test_the_graph_is_in_it_and_still_goes_with_its_documents(
+    world: Any, database_url: str, target: str, take: Any, give: Any, rows_of: Any
+) -> None:
+    await fill(world)
+    async with (
+        await Database.open(database_url, min_size=0) as database,
+        database.acquire() as connection,
+    ):
+        await connection.execute("""
+                INSERT INTO entities (collection_id, normal_name, name)
+                SELECT id, 'quay ' || n, 'Quay ' || n FROM collections, generate_series(1, 2) n;
+                INSERT INTO mentions (chunk_id, entity_id, document_id, collection_id)
+                SELECT c.id, e.id, c.document_id, c.collection_id
+                FROM chunks c JOIN entities e USING (collection_id);
+                INSERT INTO relations (collection_id, source_id, target_id)
+                SELECT a.collection_id, a.id, b.id FROM entities a JOIN entities b
+                USING (collection_id) WHERE a.normal_name < b.normal_name;
+                INSERT INTO relation_mentions (relation_id, chunk_id)
+                SELECT r.id, c.id FROM relations r JOIN chunks c USING (collection_id);
+                INSERT INTO extractions (key, purpose, document_id, result)
+                SELECT sha256(id::text::bytea), 'extraction', id, '{}' FROM documents
+            """)
+    entry = await give((await take()).path, target)
+    assert entry.verified
+    tables = ("entities", "mentions", "relations", "relation_mentions", "extractions")
+    for table in tables:
+        ((count,),) = await rows_of(target, f"SELECT count(*) FROM {table}")
+        assert count >= 2, table
+    await rows_of(target, "DELETE FROM documents")
+    for table in tables:
+        assert await rows_of(target, f"SELECT count(*) FROM {table}") == [(0,)], table
+
+
 async def test_restored_tables_are_vacuumed_and_analysed(
     world: Any, target: str, take: Any, give: Any, rows_of: Any
 ) -> None:
