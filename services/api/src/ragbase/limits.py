@@ -32,6 +32,6 @@ UPLOAD_FIELD_BYTES = 1024 * 1024
 """Most bytes of a form's field beside the file; metadata have their own, smaller limit."""
 NEW_COLLECTION_FUSION = {
     "method": "weighted",
-    "weights": {"semantic": 0.5, "keyword": 0.5, "graph": 0.5},
+    "weights": {"semantic": 0.5, "keyword": 0.5, "graph": 0.8},
 }
 """Fusion of collections made from now on; ``default`` keeps the contract's RRF. See ADR 9, ADR 30."""

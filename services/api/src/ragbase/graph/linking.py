@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ragbase.graph.entity_names import find_alike, find_named
-from ragbase.graph.links import Link, Linked, NamedEntity, coverage, longest_matches
+from ragbase.graph.links import Link, Linked, NamedEntity, longest_matches
 from ragbase.graph.query_words import Gram, Word, grams, joined, query_words, runs_of_names
 from ragbase.models.domain import Collection
 from ragbase.storage.pool import Connection
@@ -127,13 +127,17 @@ def _linked(
         return -score(phrase) * closest, -len(phrase), phrase
 
     kept = sorted(found, key=place)[:max_phrases]
-    links = [Link(entity, phrase, score(phrase)) for phrase in kept for entity in found[phrase]]
-    sureness = [0.0] * len(words)
-    for one in links:
-        for start, end in _places(words, one.phrase):
-            for at in range(start, end):
-                sureness[at] = max(sureness[at], one.weight)
-    return Linked(links, coverage(words, sureness), len(kept))
+    return Linked(
+        links=[Link(entity, phrase, score(phrase)) for phrase in kept for entity in found[phrase]],
+        places={phrase: _telling(words, phrase) for phrase in kept},
+        words=sum(not word.common for word in words),
+    )
+
+
+def _telling(words: Sequence[Word], phrase: str) -> list[int]:
+    """Where words of the phrase stand that are no stop words."""
+    spans = _places(words, phrase)
+    return sorted({at for start, end in spans for at in range(start, end) if not words[at].common})
 
 
 def _places(words: Sequence[Word], phrase: str) -> list[tuple[int, int]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from ragbase.graph.query_words import Gram, Word
+from ragbase.graph.query_words import Gram
 
 __all__ = ["Link", "Linked", "MatchMethod", "NamedEntity", "longest_matches"]
 
@@ -38,12 +38,20 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """All links, by phrase; ``coverage`` is the share of the query's words (without stop words) in
-    phrases that name an entity, each counted as surely as it does."""
+    """All links, surest phrase first.
+
+    ``places`` are the words of the query that each phrase stands at, ``words`` is how many words
+    the query has; stop words count in neither.
+    """
 
     links: Sequence[Link] = ()
-    coverage: float = 0.0
-    phrases: int = 0
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    words: int = 0
+
+    @property
+    def phrases(self) -> int:
+        """How many phrases name something."""
+        return len({link.phrase for link in self.links})
 
     def seeds(self) -> dict[int, float]:
         """Weight of each entity, by id in order of the links; the surest link counts."""
@@ -51,6 +59,16 @@ class Linked:
         for link in self.links:
             found[link.entity.id] = max(found.get(link.entity.id, 0.0), link.weight)
         return found
+
+    def coverage(self, telling: Mapping[int, float]) -> float:
+        """Share of the query's words that stand in phrases that name an entity, 0…1. Each counts
+        as surely as the phrase names it, times how ``telling`` it is (by entity id, 0…1)."""
+        sureness: dict[int, float] = {}
+        for link in self.links:
+            value = link.weight * telling.get(link.entity.id, 0.0)
+            for at in self.places.get(link.phrase, ()):
+                sureness[at] = max(sureness.get(at, 0.0), value)
+        return sum(sureness.values()) / self.words if self.words else 0.0
 
 
 def longest_matches(
@@ -64,10 +82,3 @@ def longest_matches(
             chosen.append(gram)
             used[gram.start : gram.end] = [True] * (gram.end - gram.start)
     return chosen
-
-
-def coverage(words: Sequence[Word], sureness: Sequence[float]) -> float:
-    """Mean ``sureness`` (one a word, 0 where nothing is named) over the words that are no stop
-    words; 0 where there is none."""
-    telling = [sure for word, sure in zip(words, sureness, strict=True) if not word.common]
-    return sum(telling) / len(telling) if telling else 0.0

@@ -17,7 +17,8 @@ WORDS_MAX: Final = 256
 GRAM_MAX: Final = 8
 """Words of the longest name that is looked up."""
 _LONE_MIN: Final = 4
-"""Letters of a single small word that can be a name; shorter ones are words of the language."""
+"""Letters of a single word that is looked up by itself: shorter ones are words of the language, or
+abbreviations that half of a collection holds."""
 
 
 class Word(NamedTuple):
@@ -63,9 +64,9 @@ def _words(text: str, token: str, stop_words: Collection[str]) -> Iterator[Word]
 def grams(words: Sequence[Word]) -> list[Gram]:
     """Runs that may be a name, longest first, then leftmost.
 
-    None begins or ends with a stop word unless it has a capital letter. A single word must be more
-    than a word of the language: in a query that uses capitals it needs one, and a small one needs
-    four letters; of a script without spaces it takes two characters.
+    None begins or ends with a stop word unless it has a capital letter. A single word
+    needs four letters and, in a query that uses capitals, one of them; of a script without spaces
+    it takes two characters.
     """
     cased = uses_capitals(words)
     found = []
@@ -90,9 +91,7 @@ def _may_be_name(run: Sequence[Word], *, cased: bool) -> bool:
         return not all(word.common for word in run)
     if first.common or first.glued or is_unspaced(first.text):
         return False
-    if first.small:
-        return not cased and len(first.text) >= _LONE_MIN
-    return len(first.text) > 1
+    return len(first.text) >= _LONE_MIN and not (cased and first.small)
 
 
 def runs_of_names(words: Sequence[Word], taken: Sequence[bool]) -> list[Gram]:

@@ -1,8 +1,7 @@
 """The graph arm: chunks near the entities that a query names, by personalised PageRank.
 
-How much the arm counts in fusion is gated by its coverage, the share of the query that its entities
-cover: it helps questions that name things, and must not touch the others. See
-``docs/adr/0030-graph-arm.md``.
+How much the arm counts in fusion is gated (`ragbase.retrieval.graph_gate`): it helps questions that
+name things, and must not touch the others. See ``docs/adr/0030-graph-arm.md``.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from ragbase.graph.presence import GraphPresence
 from ragbase.models.domain import ArmName, Hit
 from ragbase.retrieval.arms import ArmQuery
 from ragbase.retrieval.filters import compile_filter
+from ragbase.retrieval.graph_gate import gate
 from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.trace import Trace
 from ragbase.storage.pool import Database
@@ -43,8 +43,8 @@ class GraphArm:
         self._timeout_s = timeout_s
 
     async def retrieve(self, query: ArmQuery) -> list[Hit]:
-        """See `Arm.retrieve`. A query that names no entity gives no hits; the coverage of one that
-        does goes to ``query.trace.gates``.
+        """See `Arm.retrieve`. A query that names no entity gives no hits; how much the hits of one
+        that does should count goes to ``query.trace.gates``.
 
         Raises `TimeoutError` beyond the time budget.
         """
@@ -68,15 +68,19 @@ class GraphArm:
                         if seeds
                         else None
                     )
-            if around is None or linked.coverage == 0.0:
+            if around is None:
                 return []
-            query.trace.gates["graph"] = linked.coverage
+            query.trace.gates["graph"] = gate(linked, around)
             return ranked_chunks(linked, around, query.depth)
 
 
 def ranked_chunks(linked: Linked, around: Neighbourhood, depth: int) -> list[Hit]:
-    """The chunks that the walk reaches, by score, then chunk id; at most ``depth``."""
-    scores = chunk_scores(around.graph, around.restart(linked.seeds()))
+    """The chunks that the walk reaches, by score, then chunk id; at most ``depth``.
+
+    A score is the square root of the share of the walk that a chunk gets: shares fall so fast that
+    fusion would hear of the first few chunks only.
+    """
+    scores = np.sqrt(chunk_scores(around.graph, around.restart(linked.seeds())))
     order = np.lexsort((around.chunk_ids, -scores))[:depth]
     return [
         Hit(int(around.chunk_ids[at]), int(around.document_ids[at]), float(scores[at]))
