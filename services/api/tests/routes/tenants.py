@@ -472,30 +472,24 @@ async def _failed_job(connection: Connection, names: Target) -> int:
 
 
 async def _entities(connection: Connection, names: Target) -> int:
-    """Two entities of the other tenant's, related, named by its chunks; the first one's id."""
-    ids = [
-        await connection.fetchval(
-            "INSERT INTO entities (collection_id, normal_name, name, type, description) "
-            "SELECT id, $1, $1, $2, $1 FROM collections WHERE name = $3 RETURNING id",
-            names.text(what),
-            names.text("type"),
-            names.collection,
+    """Two related entities of the other tenant's, named by its chunks; the first one's id."""
+    entity_id: int = await connection.fetchval(
+        """
+        WITH k AS (SELECT id FROM collections WHERE name = $1), e AS (
+            INSERT INTO entities (collection_id, normal_name, name, type, description)
+            SELECT k.id, n, n, $3, n FROM k, unnest($2::text[]) n RETURNING id, collection_id
+        ), m AS (
+            INSERT INTO mentions (chunk_id, entity_id, document_id, collection_id, type)
+            SELECT c.id, e.id, c.document_id, c.collection_id, $3
+            FROM e JOIN chunks c USING (collection_id)
+        ), r AS (
+            INSERT INTO relations (collection_id, source_id, target_id)
+            SELECT min(collection_id), min(id), max(id) FROM e
         )
-        for what in ("entity", "other")
-    ]
-    await connection.execute(
-        "INSERT INTO mentions (chunk_id, entity_id, document_id, collection_id, type) "
-        "SELECT c.id, e, c.document_id, c.collection_id, $2 FROM chunks c "
-        "JOIN collections k ON k.id = c.collection_id, unnest($1::bigint[]) e WHERE k.name = $3",
-        ids,
+        SELECT min(id) FROM e
+        """,
+        names.collection,
+        [names.text("entity"), names.text("other")],
         names.text("type"),
-        names.collection,
     )
-    await connection.execute(
-        "INSERT INTO relations (collection_id, source_id, target_id) "
-        "SELECT id, $1, $2 FROM collections WHERE name = $3",
-        *ids,
-        names.collection,
-    )
-    first: int = ids[0]
-    return first
+    return entity_id
