@@ -122,13 +122,8 @@ class Kube:
 
     def proxied(self, pod: str, namespace: str, port: int, path: str) -> str:
         """The body of a GET to a pod, through the API server."""
-        text: str = self.api.call_api(
-            "/api/v1/namespaces/{namespace}/pods/{name}/proxy{path}",
-            "GET",
-            path_params={"namespace": namespace, "name": f"{pod}:{port}", "path": path},
-            response_types_map={200: "str"},
-            auth_settings=["BearerToken"],
-            _return_http_data_only=True,
+        text: str = self.core.connect_get_namespaced_pod_proxy_with_path(
+            f"{pod}:{port}", namespace, path
         )
         return text
 

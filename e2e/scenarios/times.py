@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 __all__ = ["Times"]
@@ -53,7 +54,7 @@ class Times:
             console.print(self._way())
         table = Table("scenario", "outcome", "s", title="Scenarios")
         for name, outcome, seconds in self.scenarios:
-            table.add_row(name, outcome, f"{seconds:.1f}")
+            table.add_row(escape(name), outcome, f"{seconds:.1f}")
         console.print(table)
 
     def _way(self) -> Table:
