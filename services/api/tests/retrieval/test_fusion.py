@@ -252,3 +252,24 @@ def test_settings_are_read_as_stored() -> None:
 def test_settings_that_cannot_work_are_refused(raw: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read_fusion(raw)
+
+
+# Gates
+
+
+@pytest.mark.parametrize("fusion", [DEFAULT_RRF, weighted(semantic=0.5, keyword=0.5, graph=0.8)])
+def test_a_closed_gate_is_as_if_the_arm_were_not_there(fusion: Fusion) -> None:
+    rankings: Rankings = {"semantic": ranking(1, 2), "keyword": ranking(2, 3)}
+    without = fuse(rankings, fusion, gates={"graph": 0.0})
+    assert fuse({**rankings, "graph": ranking(9, 1)}, fusion, gates={"graph": 0.0}) == without
+    assert 9 not in by_chunk(without)
+    if isinstance(fusion, WeightedFusion):
+        assert without == fuse(rankings, EVEN)
+
+
+def test_a_gate_is_a_factor_of_the_arms_weight() -> None:
+    rankings: Rankings = {"semantic": ranking(1, 2), "graph": ranking(2, 1)}
+    half = fuse(rankings, weighted(semantic=0.5, graph=0.8), gates={"graph": 0.5})
+    assert half == fuse(rankings, weighted(semantic=0.5, graph=0.4))
+    ranks = by_chunk(fuse(rankings, gates={"graph": 0.5}))
+    assert ranks == pytest.approx({1: 1 / 61 + 0.5 / 62, 2: 1 / 62 + 0.5 / 61})

@@ -75,7 +75,8 @@ def evaluate(
     """Measure quality on a judged dataset, mode by mode.
 
     Ingests the corpus, asks the queries and scores the answers. All goes through HTTP, as your application would. Keyword, semantic and hybrid search are
-    compared without reranker and graph; where the server has a reranker, hybrid with it joins.
+    compared without reranker and graph; where the server has a reranker, hybrid with it joins, and
+    where it builds an entity graph, the graph arm alone and hybrid with it (after the graph is there).
     A document counts at the rank of its best chunk among 50. The corpus goes into a scratch
     collection that is deleted afterwards. Measures are those of ir-measures; All@10 is the share
     of queries with every relevant document in the first ten. Latency is seen from here.

@@ -13,7 +13,7 @@ from ragbase.evaluation.dataset import Split
 from ragbase.evaluation.load import LoadResult
 from ragbase.evaluation.measures import MEASURES
 from ragbase.evaluation.quality import ModeResult
-from ragbase.evaluation.session import Evaluation
+from ragbase.evaluation.session import Evaluation, ModeDifference
 
 __all__ = ["show_evaluation", "show_load"]
 
@@ -33,6 +33,8 @@ def show_evaluation(console: Console, evaluation: Evaluation) -> None:
     for split in shown:
         console.print(_measures_table(evaluation.modes, split))
     first = shown[0]
+    if differences := evaluation.differences():
+        console.print(_differences_table(differences))
     if splits[first].families:
         console.print(_families_table(evaluation.modes, first))
     if evaluation.ablation:
@@ -90,6 +92,20 @@ def _measures_table(modes: Sequence[ModeResult], split: Split) -> Table:
             *(_score(measures[name], best=measures[name] == best[name]) for name in MEASURES),
             f"{mode.latency.p50:.1f}",
             f"{mode.latency.p95:.1f}",
+        )
+    return table
+
+
+def _differences_table(differences: Sequence[ModeDifference]) -> Table:
+    splits = tuple(differences[0].splits)
+    table = new_table(f"{FAMILY_MEASURE} against hybrid, with paired bootstrap intervals of 95 %")
+    table.add_column("mode")
+    for split in splits:
+        table.add_column(split, justify="right")
+    for one in differences:
+        cells = (one.splits[split] for split in splits)
+        table.add_row(
+            one.mode, *(f"{each.mean:+.4f} [{each.low:+.4f}, {each.high:+.4f}]" for each in cells)
         )
     return table
 

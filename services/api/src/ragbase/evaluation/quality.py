@@ -13,7 +13,15 @@ from ragbase.evaluation.latency import Latency
 from ragbase.evaluation.measures import Scores, average, document_ranking, score_queries
 from ragbase.sdk import ApiError, AsyncClient, Mode, SearchOptions, TimedOutError
 
-__all__ = ["EvalMode", "ModeResult", "SplitResult", "base_modes", "rerank_mode", "run_mode"]
+__all__ = [
+    "EvalMode",
+    "ModeResult",
+    "SplitResult",
+    "base_modes",
+    "graph_modes",
+    "rerank_mode",
+    "run_mode",
+]
 
 TOP_K = 50
 """Chunk rows asked for: deep enough for R@50 of short documents."""
@@ -64,6 +72,20 @@ def rerank_mode(fusion: Mapping[str, Any] | None = None) -> EvalMode:
     """Hybrid, reordered by the server's reranker."""
     hybrid = base_modes(fusion)[-1]
     return EvalMode("hybrid+rerank", "hybrid", {**hybrid.options, "rerank": True})
+
+
+def graph_modes(fusion: Mapping[str, Any] | None = None) -> list[EvalMode]:
+    """The graph arm alone, and hybrid with it."""
+    hybrid = base_modes(fusion)[-1]
+    with_graph: SearchOptions = {**hybrid.options, "include_graph": True}
+    alone: SearchOptions = {
+        **with_graph,
+        "fusion": {"method": "weighted", "weights": {"graph": 1.0}},
+    }
+    return [
+        EvalMode("graph", "hybrid", alone),
+        EvalMode("hybrid+graph", "hybrid", with_graph),
+    ]
 
 
 async def run_mode(

@@ -10,7 +10,7 @@ from ragbase.evaluation.latency import Latency
 from ragbase.evaluation.load import LoadResult
 from ragbase.evaluation.measures import Scores
 from ragbase.evaluation.quality import ModeResult, SplitResult
-from ragbase.evaluation.session import Evaluation
+from ragbase.evaluation.session import Evaluation, ModeDifference
 
 __all__ = ["evaluation_json", "load_json", "load_prometheus"]
 
@@ -40,6 +40,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "failures": [asdict(failure) for failure in evaluation.ingest.failures],
         },
         "modes": [_mode_json(mode) for mode in evaluation.modes],
+        "differences": [_difference_json(one) for one in evaluation.differences()],
         "header_ablation": {name: _mode_json(mode) for name, mode in evaluation.ablation.items()},
         "failed": evaluation.failed,
     }
@@ -106,6 +107,18 @@ def _mode_json(mode: ModeResult) -> dict[str, Any]:
         "failed": len(mode.failures),
         "failures": dict(mode.failures),
         "degraded": mode.degraded,
+    }
+
+
+def _difference_json(one: ModeDifference) -> dict[str, Any]:
+    return {
+        "mode": one.mode,
+        "against": one.against,
+        "measure": one.measure,
+        "splits": {
+            split: {name: round(value, 4) for name, value in asdict(found).items()}
+            for split, found in one.splits.items()
+        },
     }
 
 

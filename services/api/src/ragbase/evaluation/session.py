@@ -10,14 +10,32 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ragbase.evaluation.ablation import HEADER_FAMILY, without_headings
+from ragbase.evaluation.bootstrap import Difference, paired_difference
 from ragbase.evaluation.dataset import Dataset, JudgedDocument, Split
-from ragbase.evaluation.quality import EvalMode, ModeResult, base_modes, rerank_mode, run_mode
+from ragbase.evaluation.graph import wait_for_graph
+from ragbase.evaluation.quality import (
+    EvalMode,
+    ModeResult,
+    base_modes,
+    graph_modes,
+    rerank_mode,
+    run_mode,
+)
 from ragbase.sdk import ApiError, AsyncClient
 from ragbase.sdk.upload import Draft, Source, Tally, upload
 
-__all__ = ["Evaluation", "Plan", "Progress", "ServerFacts", "evaluate", "loaded_collection"]
+__all__ = [
+    "Evaluation",
+    "ModeDifference",
+    "Plan",
+    "Progress",
+    "ServerFacts",
+    "evaluate",
+    "loaded_collection",
+]
 
 TITLE_WORDS = 8
+COMPARED = "nDCG@10"
 Progress = Callable[[str, int, int], None]
 """Called with a step's name, how much of it is done, and how much there is."""
 
@@ -56,6 +74,16 @@ class ServerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeDifference:
+    """How much better ``mode`` is than ``against``, by split, with paired bootstrap intervals."""
+
+    mode: str
+    against: str
+    measure: str
+    splits: Mapping[Split, Difference]
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """All figures of one evaluation; ``ablation`` holds those without headings, by mode."""
 
@@ -66,6 +94,28 @@ class Evaluation:
     ingest_seconds: float
     modes: tuple[ModeResult, ...]
     ablation: Mapping[str, ModeResult] = field(default_factory=dict)
+
+    def differences(self) -> list[ModeDifference]:
+        """What each addition to hybrid search (``hybrid+…``) gives, in nDCG@10, by split."""
+        by_name = {mode.name: mode for mode in self.modes}
+        return [
+            ModeDifference(
+                mode.name,
+                "hybrid",
+                COMPARED,
+                {
+                    split: paired_difference(
+                        mode.per_query,
+                        by_name["hybrid"].per_query,
+                        [query.id for query in self.plan.dataset.select(split)],
+                        COMPARED,
+                    )
+                    for split in mode.splits
+                },
+            )
+            for mode in self.modes
+            if mode.name.startswith("hybrid+")
+        ]
 
     @property
     def failed(self) -> int:
@@ -81,7 +131,10 @@ async def evaluate(client: AsyncClient, plan: Plan, progress: Progress) -> Evalu
     if server.reranker is not None:
         modes.append(rerank_mode(plan.fusion))
     async with loaded_collection(client, plan, plan.dataset.documents, progress) as loaded:
-        results = [await _ask_all(client, plan, mode, loaded.name, progress) for mode in modes]
+        asked = [*modes]
+        if await wait_for_graph(client, loaded.name, progress):
+            asked += graph_modes(plan.fusion)
+        results = [await _ask_all(client, plan, mode, loaded.name, progress) for mode in asked]
     return Evaluation(
         plan=plan,
         server=server,

@@ -122,7 +122,7 @@ def _edge(edge: Edge, names: Mapping[int, str]) -> GraphEdge:
     return GraphEdge(
         source=names[edge.source],
         target=names[edge.target],
-        relation=edge.description,
+        relation=edge.description or edge.keywords,  # NER tells that they are related, not how
         weight=edge.weight,
         keywords=edge.keywords or None,
     )
