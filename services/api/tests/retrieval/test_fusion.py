@@ -267,6 +267,13 @@ def test_a_closed_gate_is_as_if_the_arm_were_not_there(fusion: Fusion) -> None:
         assert without == fuse(rankings, EVEN)
 
 
+def test_an_arm_that_is_asked_alone_has_no_gate() -> None:
+    alone = weighted(graph=1.0)
+    hits = {"graph": ranking(1, 2)}
+    assert fuse(hits, alone, gates={"graph": 0.0}) == fuse(hits, alone)  # type: ignore[arg-type]
+    assert [hit.chunk_id for hit in fuse(hits, alone)] == [1, 2]  # type: ignore[arg-type]
+
+
 def test_a_gate_is_a_factor_of_the_arms_weight() -> None:
     rankings: Rankings = {"semantic": ranking(1, 2), "graph": ranking(2, 1)}
     half = fuse(rankings, weighted(semantic=0.5, graph=0.8), gates={"graph": 0.5})

@@ -70,9 +70,9 @@ def fuse(
     an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
     the least score the arm can give, or the worst in its list (which depends on the depth, and makes
     the last row of a short list worth nothing). ``gates`` are factors of the arms' weights, 0…1; an
-    arm that is left out has 1. Scores are at most n/(k + 1) for n arms, or 1.
+    arm that is left out has 1, and so has the only one that weighs anything. Scores are at most n/(k + 1) for n arms, or 1.
     """
-    weights = {arm: arm_weight(fusion, arm) * (gates or {}).get(arm, 1.0) for arm in ARMS}
+    weights = _gated({arm: arm_weight(fusion, arm) for arm in ARMS}, gates or {})
     parts: dict[int, list[float]] = {}
     sources: dict[int, tuple[ArmName, ...]] = {}
     documents: dict[int, int] = {}
@@ -93,6 +93,14 @@ def fuse(
     scored = [(-math.fsum(values), chunk) for chunk, values in parts.items()]
     scored.sort()
     return [FusedHit(chunk, documents[chunk], -score, sources[chunk]) for score, chunk in scored]
+
+
+def _gated(
+    weights: Mapping[ArmName, float], gates: Mapping[ArmName, float]
+) -> dict[ArmName, float]:
+    if sum(weight > 0.0 for weight in weights.values()) < 2:
+        return dict(weights)
+    return {arm: weight * gates.get(arm, 1.0) for arm, weight in weights.items()}
 
 
 def _contributions(
