@@ -44,7 +44,7 @@ def test_what_is_stored_is_embedded_by_the_model_that_the_spec_names(caller: Cal
     assert answer.body["model"] == MODEL
 
 
-@pytest.mark.parametrize("key", ["", "rb_000000000000_" + "0" * 64])
+@pytest.mark.parametrize("key", ["", "rb_000000000000_" + "0" * 64], ids=["none", "unknown"])
 def test_nobody_gets_in_without_a_known_key(caller: Caller, key: str) -> None:
     assert caller.call("POST", "/v1/search", {"query": "quay"}, key=key).status == 401
 
