@@ -69,9 +69,6 @@ def test_the_namespace_refuses_pods_that_are_not_restricted(kube: Kube, namespac
         kube.apply(pod)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="API and workers end, and are started again, until the schema is migrated"
-)
 def test_no_pod_was_started_again(kube: Kube, namespace: str, docs: str) -> None:
     """A first installation waits for what is not there yet; nothing crashes on its way."""
     restarts = {

@@ -32,6 +32,9 @@ __all__ = [
     "settings_of",
 ]
 
+SCHEMA_WAIT_SECONDS = 240
+"""Pods start beside the migration; below their startup probe's budget, so that they say why they end."""
+
 DRAIN_SECONDS = 5
 """Until load balancers know that a pod ends."""
 
@@ -47,6 +50,7 @@ def settings_of(ragbase: RagBase) -> dict[str, str]:
         "RAGBASE_AUTH": "on" if spec.api.auth.enabled else "off",
         "RAGBASE_SHUTDOWN_DRAIN": str(DRAIN_SECONDS),
         "RAGBASE_WORKERS": "0",
+        "RAGBASE_SCHEMA_WAIT": str(SCHEMA_WAIT_SECONDS),
         "RAGBASE_WORKER_JOBS": str(spec.workers.jobs),
         "RAGBASE_LEXICAL": lexical_of(ragbase),
         **_embedding(ragbase),

@@ -62,7 +62,8 @@ from ragbase.settings import Settings
 from ragbase.storage.api_keys import any_usable_key
 from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.extractions import expire_answers
-from ragbase.storage.migrations import SchemaState, check_schema
+from ragbase.storage.migrations import check_schema
+from ragbase.storage.migrations.awaited import await_schema, require_current
 from ragbase.storage.pool import Connection, Database
 from ragbase.telemetry.logs import get_logger
 from ragbase.text.prompts import Prompts
@@ -189,6 +190,8 @@ async def _open_both(
         )
     loading = None if given is not None else asyncio.create_task(open_embedder(settings))
     try:
+        if settings.schema_wait_s:
+            await await_schema(dsn, settings.schema_wait_s)
         database = await Database.open(
             dsn,
             min_size=settings.pool_min,
@@ -211,21 +214,12 @@ async def _open_both(
 
 async def _open_dialect(database: Database, settings: Settings) -> LexicalDialect:
     async with database.transaction() as connection:
-        _require_current(await check_schema(connection))
+        require_current(await check_schema(connection))
         dialect = await open_dialect(connection, settings.lexical)
         for step in await dialect.prepare(connection):
             _log.warning("keyword_index_healed", step=step)
     database.write_with(dialect.writer_settings)
     return dialect
-
-
-def _require_current(schema: SchemaState) -> None:
-    if schema.status == "ahead":
-        raise ConfigurationError("A newer RagBase has migrated this database; run that version.")
-    if schema.status != "current":
-        raise ConfigurationError(
-            f"The database schema is {schema.status}. Run `ragbase migrate`, then start again."
-        )
 
 
 async def _start_embedding(
@@ -467,7 +461,7 @@ def _health(
 ) -> HealthService:
     async def schema() -> None:
         async with database.read() as connection:
-            _require_current(await check_schema(connection))
+            require_current(await check_schema(connection))
 
     return HealthService(
         {"postgres": database.ping, "embedding": embedding.embedder.ping},

@@ -34,6 +34,14 @@ class DatabaseSettings(Section):
         validation_alias=env("RAGBASE_POOL_MAX"),
         description="Most connections of this process; half of them at most serve writers.",
     )
+    schema_wait_s: float = Field(
+        0.0,
+        ge=0,
+        le=86_400,
+        validation_alias=env("RAGBASE_SCHEMA_WAIT"),
+        description="How long a start waits for `ragbase migrate` to bring the schema up to date, in "
+        "seconds; for servers that are started beside the migration.",
+    )
     statement_timeout_s: float = Field(
         30.0,
         gt=0,
