@@ -70,7 +70,8 @@ def fuse(
     an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
     the least score the arm can give, or the worst in its list (which depends on the depth, and makes
     the last row of a short list worth nothing). ``gates`` are factors of the arms' weights, 0…1; an
-    arm that is left out has 1, and so has the only one that weighs anything. Scores are at most n/(k + 1) for n arms, or 1.
+    arm that is left out has 1, and so has the only one that weighs anything. Scores are at most
+    n/(k + 1) for n arms, or 1.
     """
     weights = _gated({arm: arm_weight(fusion, arm) for arm in ARMS}, gates or {})
     parts: dict[int, list[float]] = {}

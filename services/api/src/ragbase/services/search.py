@@ -95,7 +95,8 @@ class SearchService:
             reranked = await self._rerank.run(reranker, plan, fused, chunks, trace)
         page = _page(reranked.ranked.hits if reranked else fused, plan)
         rows = await self._rows(plan, page, chunks, rankings, fused, reranked)
-        used: list[Retriever] = [arm for arm in ARMS if rankings.get(arm)]
+        counted = {arm for hit in fused for arm in hit.sources}  # not one whose gate is shut
+        used: list[Retriever] = [arm for arm in ARMS if arm in counted]
         kind: ScoreKind = "rrf" if isinstance(plan.fusion, RrfFusion) else "weighted"
         if reranked is None:
             return _answer("hybrid", plan, rows, trace, used=used, kind=kind)
