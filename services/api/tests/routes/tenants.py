@@ -131,6 +131,21 @@ def search(t: Target) -> Iterator[Call]:
             yield Call("POST", f"/v1/search{arm}", {"json": body})
 
 
+@aims_at("post", "/v1/search/graph")
+def graph_search(t: Target) -> Iterator[Call]:
+    query = f"{t.text('entity')} and {t.text('other')}"
+    for body in (
+        {"query": query, "collection": OWN, "hops": 2},
+        {"query": query, "collection": OWN, "chunk_ranking": "pagerank", "ranking": "none"},
+        {"query": query, "collection": t.collection},
+        {"query": query, "collections": [OWN, t.collection]},
+        {"query": query, "collection": "default"},
+        {"query": query},
+        *({"query": query, "collection": OWN, "filter": each} for each in filters(t)),
+    ):
+        yield Call("POST", "/v1/search/graph", {"json": body})
+
+
 @aims_at("get", "/v1/documents")
 def list_documents(t: Target) -> Iterator[Call]:
     for page in EXTREMES:
@@ -331,6 +346,10 @@ _VOLATILE = frozenset(
         "chunk_id",
         "timings_ms",
         "storage_bytes",
+        "latency_ms",
+        "ner_ms",
+        "graph_ms",
+        "chunk_bridge_ms",
     ]
 )
 _HEADERS = frozenset({"x-request-id", "date", "content-length", "location"})
@@ -348,7 +367,7 @@ def _settled(line: str, target: Target) -> str:
         value = json.loads(line)
     except ValueError:
         return line
-    if isinstance(value, dict) and target.word in value.get("query", ""):
+    if isinstance(value, dict) and "results" in value and target.word in value.get("query", ""):
         # Two words lie differently near the tenant's own texts.
         value["results"] = sorted(
             ({**row, "score": 0, "explain": None} for row in value["results"]),
