@@ -22,6 +22,7 @@ RUNS = (
     ("bench.parse", *OUT),
     ("bench.upload", *OUT),
     ("bench.csv_rows", *OUT),
+    ("bench.graph", *OUT),
     ("bench.inference", *OUT),
 )
 
