@@ -14,7 +14,7 @@ from ragbase.graph.presence import GraphPresence
 from ragbase.models.domain import Hit
 from ragbase.models.extraction import EntityFact
 from ragbase.models.filters import parse_filter
-from ragbase.retrieval.arms import ArmQuery
+from ragbase.retrieval.arms import ArmAbsent, ArmQuery
 from ragbase.retrieval.graph_arm import GraphArm
 from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.trace import Trace
@@ -34,7 +34,7 @@ async def ask(
 ) -> tuple[list[Hit], Trace]:
     async with db.acquire() as connection:
         found = [await collection(connection, name) for name in collections]
-    trace = Trace()
+    trace = fields.pop("trace", None) or Trace()
     arm = GraphArm(db, GraphPresence(db), names or QueryNames(), timeout_s)
     asked = ArmQuery(query, found, fields.pop("filter", None), 200, 0.0, trace, **fields)
     return await arm.retrieve(asked), trace
@@ -139,13 +139,16 @@ async def test_an_empty_graph_costs_one_look_and_says_nothing(
     arm = GraphArm(db, presence, QueryNames(), 1.0)
     for _ in range(3):
         trace = Trace()
-        assert await arm.retrieve(ArmQuery("Who is Ada?", [default], None, 200, 0.0, trace)) == []
+        with pytest.raises(ArmAbsent):
+            await arm.retrieve(ArmQuery("Who is Ada?", [default], None, 200, 0.0, trace))
         assert (trace.warnings, trace.seconds, trace.gates) == ([], {}, {"graph": 0.0})
     assert looks == 1
 
 
 async def test_an_empty_graph_is_told_of_where_the_request_asked_for_it(db: Database) -> None:
-    _, trace = await ask(db, "Who is Ada?", graph_asked=True)
+    trace = Trace()
+    with pytest.raises(ArmAbsent):
+        await ask(db, "Who is Ada?", trace=trace, graph_asked=True)
     assert [warning.code for warning in trace.warnings] == ["graph_unavailable"]
     assert trace.failures == []
 

@@ -292,3 +292,16 @@ async def test_hybrid_search_names_the_graph_among_its_sources(
     without = (await api.post("/v1/search", json={**fields, "include_graph": False})).json()
     assert "graph" not in without["retrievers_used"]
     assert away not in [row["document_id"] for row in without["results"]]
+
+
+async def test_an_arm_that_has_no_graph_is_no_arm_that_answers(
+    api: httpx.AsyncClient, create: Create
+) -> None:
+    """Asked alone it gives nothing and says why; it never hides that the others failed."""
+    await create("Ada", "Ada Lovelace wrote notes.")
+    fusion = {"method": "weighted", "weights": {"graph": 1}}
+    answer = await api.post("/v1/search", json={"query": "Ada Lovelace", "fusion": fusion})
+    assert answer.status_code == 200
+    assert answer.json()["results"] == []
+    assert [one["code"] for one in answer.json()["warnings"]] == ["graph_unavailable"]
+    assert answer.json()["degraded"] is False

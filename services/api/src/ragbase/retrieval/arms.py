@@ -17,7 +17,7 @@ from ragbase.retrieval.trace import Trace
 from ragbase.storage.pool import Database
 from ragbase.text.analyse import analyser
 
-__all__ = ["Arm", "ArmQuery", "KeywordArm", "SemanticArm"]
+__all__ = ["Arm", "ArmAbsent", "ArmQuery", "KeywordArm", "SemanticArm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class ArmQuery:
         return [collection.id for collection in self.collections]
 
 
+class ArmAbsent(Exception):  # noqa: N818 - no error: a search goes on as if it had no such arm
+    """Raised by an arm that has nothing to search in these collections, so that "nothing found" is
+    told from "nothing looked at": it neither answers nor fails."""
+
+
 class Arm(Protocol):
     """A way to rank chunks for a query."""
 
@@ -52,7 +57,8 @@ class Arm(Protocol):
     async def retrieve(self, query: ArmQuery) -> list[Hit]:
         """At most ``depth`` chunks, best first, each once. Times its stages in ``query.trace``.
 
-        Raises `UnavailableError`, `UpstreamError` or the driver's errors when it cannot.
+        Raises `UnavailableError`, `UpstreamError` or the driver's errors when it cannot, and
+        `ArmAbsent` when there is nothing to search.
         """
         ...
 

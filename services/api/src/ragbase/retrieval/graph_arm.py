@@ -16,7 +16,7 @@ from ragbase.graph.neighbourhood import Neighbourhood, load_neighbourhood
 from ragbase.graph.pagerank import chunk_scores
 from ragbase.graph.presence import GraphPresence
 from ragbase.models.domain import ArmName, Hit
-from ragbase.retrieval.arms import ArmQuery
+from ragbase.retrieval.arms import ArmAbsent, ArmQuery
 from ragbase.retrieval.filters import compile_filter
 from ragbase.retrieval.graph_gate import gate
 from ragbase.retrieval.query_names import QueryNames
@@ -46,14 +46,14 @@ class GraphArm:
         """See `Arm.retrieve`. A query that names no entity gives no hits; how much the hits of one
         that does should count goes to ``query.trace.gates``.
 
-        Raises `TimeoutError` beyond the time budget.
+        Raises `ArmAbsent` where the collections have no entities, `TimeoutError` beyond the budget.
         """
         query.trace.gates["graph"] = 0.0
         with_graph = await self._presence.among(query.collection_ids)
         if not with_graph:
             if query.graph_asked:
                 warn_of_no_graph(query.trace, "the searched collections have no entities")
-            return []
+            raise ArmAbsent
         with query.trace.stage("graph"):
             phrases = await self._names.find(query.text, query.trace, llm=query.llm_linker)
             async with asyncio.timeout(self._timeout_s):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ragbase.errors import (
     DeadlineExceededError,
@@ -13,7 +13,7 @@ from ragbase.errors import (
     UnavailableError,
 )
 from ragbase.models.domain import ArmName, Hit
-from ragbase.retrieval.arms import Arm, ArmQuery
+from ragbase.retrieval.arms import Arm, ArmAbsent, ArmQuery
 from ragbase.retrieval.trace import Trace
 from ragbase.telemetry.logs import get_logger
 
@@ -27,22 +27,25 @@ async def run_arms(
 ) -> dict[ArmName, list[Hit]]:
     """The rankings of the arms that answered; a failure becomes a warning in ``query.trace``.
 
-    Raises `UnavailableError` when none answered or there is none to ask (`OverloadedError` when the
-    only one is full), and `InvalidInputError` as an arm raises it.
+    An arm that is absent does not count. Raises `UnavailableError` when some failed and none
+    answered, or there is none to ask (`OverloadedError` when the only one is full), and
+    `InvalidInputError` as an arm raises it.
     """
     outcomes = await asyncio.gather(*(_attempt(arm, query, budget_s) for arm in arms))
     rankings: dict[ArmName, list[Hit]] = {}
-    failures: list[Exception] = []
+    failures: dict[ArmName, Exception] = {}
     for arm, outcome in zip(arms, outcomes, strict=True):
         if isinstance(outcome, InvalidInputError):
             raise outcome
+        if isinstance(outcome, ArmAbsent):
+            continue
         if isinstance(outcome, Exception):
-            failures.append(outcome)
+            failures[arm.name] = outcome
             _warn(query.trace, arm.name, outcome)
         else:
             rankings[arm.name] = outcome
-    if not rankings:
-        raise _nothing_left(arms, failures)
+    if not rankings and (failures or not arms):
+        raise _nothing_left(failures)
     return rankings
 
 
@@ -78,17 +81,15 @@ def _warn(trace: Trace, arm: ArmName, error: Exception) -> None:
     _log.warning("arm_failed", arm=arm, code=code, exc_info=unexpected(error))
 
 
-def _nothing_left(arms: Sequence[Arm], failures: Sequence[Exception]) -> RagBaseError:
-    if not arms:
+def _nothing_left(failures: Mapping[ArmName, Exception]) -> RagBaseError:
+    if not failures:
         return UnavailableError(
             "None of the arms that `fusion` gives weight to is configured on this server.",
             code="search_unavailable",
         )
-    first = failures[0]
+    first = next(iter(failures.values()))
     if isinstance(first, OverloadedError) and len(failures) == 1:
         return first
-    reasons = " ".join(
-        f"{arm.name}: {failure_reason(error)}" for arm, error in zip(arms, failures, strict=True)
-    )
+    reasons = " ".join(f"{name}: {failure_reason(error)}" for name, error in failures.items())
     code = first.code if isinstance(first, UnavailableError) else failure_code("search", first)
     return UnavailableError(f"The search found no arm that answers. {reasons}", code=code)
