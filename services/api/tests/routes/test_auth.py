@@ -311,6 +311,7 @@ async def test_models_are_named_only_to_a_key(guarded: httpx.AsyncClient) -> Non
         "embedding": {"status": "healthy"},
         "reranker": "disabled",
         "rerankers": {},
+        "llms": {},
     }
     told = (await guarded.get("/health/models", headers=bearer(PROBE))).json()
     assert told["embedding"]["dimensions"] == 384

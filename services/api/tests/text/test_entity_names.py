@@ -87,4 +87,8 @@ def test_shown_names_lose_what_is_around_them_and_keep_the_rest() -> None:
     """B003: an entity with NUL inside stays readable."""
     assert display_name(' "Ada\x00 Lovelace",\n') == "Ada Lovelace"
     assert display_name("Acme Corp.") == "Acme Corp."
+    assert display_name("Hello Love (song)") == "Hello Love (song)"
+    assert display_name("(Acme Corp), [Ltd") == "(Acme Corp), [Ltd"
+    assert display_name("(Acme Corp)") == display_name("Acme Corp)]") == "Acme Corp"
+    assert display_name("((") == display_name("[]") == ""
     assert display_name("C#") == "C#"

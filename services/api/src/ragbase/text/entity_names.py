@@ -19,9 +19,8 @@ _ARTICLE: Final = regex.compile(r"\s*(?:the|an?)\s+(?=\w)")
 _POSSESSIVE: Final = regex.compile(r"(?<=\w)['\u2019\u02BC\u2018]s\b")
 # "C++", "C#", "F#" and "C" are four things: there the sign is part of the word.
 _PUNCTUATION: Final = regex.compile(r"(?V1)(?<![\p{L}\p{N}][+#]*)[+#]|[[\p{P}\p{S}\p{C}]--[+#]]")
-_EDGES: Final = regex.compile(
-    r"^[\s\"'\u2018-\u201F«»*_`|,;:([{]+|[\s\"'\u2018-\u201F«»*_`|,;:)\]}]+$"
-)
+_EDGES: Final = regex.compile(r"^[\s\"'\u2018-\u201F«»*_`|,;:]+|[\s\"'\u2018-\u201F«»*_`|,;:]+$")
+_BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def normalise(name: str) -> str:
@@ -40,5 +39,19 @@ def normalise(name: str) -> str:
 def display_name(name: str) -> str:
     """The name as people read it: NFC, one line, without NUL, quotes and stray punctuation around."""
     clean = unicodedata.normalize("NFC", _UNSTORABLE.sub("", name))
-    shown: str = _EDGES.sub("", " ".join(clean.split()))
+    shown = " ".join(clean.split())
+    while (barer := _without_stray_brackets(_EDGES.sub("", shown))) != shown:
+        shown = barer
     return shown
+
+
+def _without_stray_brackets(name: str) -> str:
+    """One step nearer to ``name`` without brackets around it, or at an edge without a partner."""
+    for opening, closing in _BRACKETS.items():
+        if name.startswith(opening) and name.find(closing) in (-1, len(name) - 1):
+            return name[1:].removesuffix(closing)
+        if name.startswith(closing):
+            return name[1:]
+        if name.endswith(opening) or (name.endswith(closing) and opening not in name):
+            return name[:-1]
+    return name
