@@ -130,6 +130,8 @@ def _ablation_table(evaluation: Evaluation, split: Split) -> Table:
     for name in ("with", "without", "difference"):
         table.add_column(f"{name}", justify="right")
     for mode in evaluation.modes:
+        if mode.name not in evaluation.ablation:  # the graph is built of the whole documents alone
+            continue
         bare = evaluation.ablation[mode.name].splits[split].measures[FAMILY_MEASURE]
         whole = mode.splits[split].families["header-path"].measures[FAMILY_MEASURE]
         style = "green" if whole > bare else "red" if whole < bare else "dim"
