@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -35,6 +36,10 @@ from ragbase.storage.pool import Connection, Database
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 """How long an example takes says more of the machine's load than of the code."""
+
+# A shell ignores Ctrl-C for what it starts in the background, and children inherit that: programs
+# under test would not hear it either.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def on_database(dsn: str, name: str) -> str:
