@@ -185,7 +185,7 @@ async def test_nobody_waits_for_a_server_that_hangs_once_that_is_known(ranked: R
     for _ in range(5):
         answer = await ranked.search()
         assert answer["warnings"][0]["code"] == "rerank_unavailable"
-    assert time.monotonic() - began < BUDGET_S
+    assert time.monotonic() - began < 3 * BUDGET_S  # five that wait would take five
 
 
 async def test_a_poisoned_text_does_not_take_reranking_from_the_others(ranked: Ranked) -> None:
