@@ -19,6 +19,7 @@ from ragbase_operator.charts.schema import as_json_schema, values_schema
 from ragbase_operator.charts.values_file import values_table, values_yaml
 from ragbase_operator.crd.pages import pages as crd_pages
 from ragbase_operator.crd.schema import Schema, structural
+from ragbase_operator.generated import stale_files, write_files
 from ragbase_operator.models.base import Part
 from ragbase_operator.models.ragbase import RagBaseSpec
 
@@ -49,8 +50,7 @@ def pages(root: Path) -> dict[str, str]:
 
 def stale(root: Path) -> list[str]:
     """Paths below ``root`` that differ from what the models say, are missing, or are too many."""
-    texts = pages(root)
-    return [*(p for p, t in texts.items() if _stored(root / p) != t), *strangers(root)]
+    return [*stale_files(root, pages(root)), *strangers(root)]
 
 
 def strangers(root: Path) -> list[str]:
@@ -64,9 +64,7 @@ def write(root: Path) -> None:
     """Write all of them below ``root``."""
     for path in strangers(root):
         (root / path).unlink()
-    for path, text in pages(root).items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+    write_files(root, pages(root))
 
 
 def _crds() -> dict[str, str]:
@@ -116,7 +114,3 @@ def with_version(text: str, version: str) -> str:
     """A Chart.yaml at the version of the product: the chart's, and of what it installs."""
     text = re.sub(r"(?m)^version: .*$", f"version: {version}", text)
     return re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{version}"', text)
-
-
-def _stored(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None

@@ -9,6 +9,7 @@ import yaml
 
 from ragbase_operator.crd.manifest import definition
 from ragbase_operator.crd.reference import reference_page
+from ragbase_operator.generated import stale_files, write_files
 from ragbase_operator.models.kinds import GROUP, KINDS, Kind
 from ragbase_operator.models.manifest import Manifest
 
@@ -31,14 +32,12 @@ def pages() -> dict[str, str]:
 
 def stale(root: Path) -> list[str]:
     """Paths of the files below ``root`` that differ from what the models say, or are not there."""
-    return [path for path, text in pages().items() if _stored(root / path) != text]
+    return stale_files(root, pages())
 
 
 def write(root: Path) -> None:
     """Write all files below ``root``."""
-    for path, text in pages().items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8")
+    write_files(root, pages())
 
 
 def as_yaml(manifest: Manifest) -> str:
@@ -46,7 +45,3 @@ def as_yaml(manifest: Manifest) -> str:
     # Through JSON, so that no object occurs twice: YAML would write anchors.
     distinct = json.loads(json.dumps(manifest))
     return str(yaml.safe_dump(distinct, sort_keys=False, width=_WIDTH, allow_unicode=True))
-
-
-def _stored(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
