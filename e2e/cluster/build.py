@@ -21,8 +21,15 @@ COMMANDS = {
 """Programs of a control plane and the packages they are built from."""
 
 
-def build(folder: Path, commands: Mapping[str, str] = COMMANDS, module: Path = MODULE) -> None:
+def build(
+    folder: Path,
+    commands: Mapping[str, str] = COMMANDS,
+    module: Path = MODULE,
+    stamps: Mapping[str, str] | None = None,
+) -> None:
     """Build those of ``commands`` that ``folder`` lacks, at the versions that ``module`` pins.
+
+    ``stamps`` are Go variables and the values that they get; left out: Kubernetes' version.
 
     Raises:
         RuntimeError: there is no Go, or the build failed; the message holds its last words.
@@ -34,14 +41,14 @@ def build(folder: Path, commands: Mapping[str, str] = COMMANDS, module: Path = M
     for name, package in commands.items():
         if not (folder / name).exists():
             print(f"Building {name} …", file=sys.stderr)
-            build_one(go, package, module, folder / name)
+            build_one(go, package, module, folder / name, flags(stamps))
 
 
-def build_one(go: str, package: str, module: Path, target: Path) -> None:
+def build_one(go: str, package: str, module: Path, target: Path, ldflags: str) -> None:
     """Build one program; ``target`` appears only when it is whole."""
     unfinished = target.with_name(f".{target.name}-{os.getpid()}")
     done = subprocess.run(
-        [go, "build", "-trimpath", "-ldflags", flags(), "-o", str(unfinished), package],
+        [go, "build", "-trimpath", "-ldflags", ldflags, "-o", str(unfinished), package],
         cwd=module,
         env={**os.environ, "CGO_ENABLED": "0"},
         stdout=subprocess.PIPE,
@@ -54,9 +61,15 @@ def build_one(go: str, package: str, module: Path, target: Path) -> None:
     unfinished.replace(target)
 
 
-def flags() -> str:
-    """Without symbols, and with the version that the API server tells."""
+def flags(stamps: Mapping[str, str] | None = None) -> str:
+    """Without symbols, and with ``stamps``; left out: the version that the API server tells."""
+    chosen = kubernetes_stamps() if stamps is None else stamps
+    return "-s -w " + " ".join(f"-X {name}={value}" for name, value in chosen.items())
+
+
+def kubernetes_stamps() -> dict[str, str]:
+    """Where Kubernetes keeps its version."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     package = "k8s.io/component-base/version"
-    stamps = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
-    return "-s -w " + " ".join(f"-X {package}.{name}={value}" for name, value in stamps.items())
+    values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
+    return {f"{package}.{name}": value for name, value in values.items()}

@@ -9,13 +9,12 @@ from __future__ import annotations
 import io
 import os
 import platform
-import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 from e2e.cluster.binaries import UnavailableError, locked, program
+from e2e.cluster.build import build as build_programs
 from e2e.cluster.download import fetch, place, verify
 from e2e.helm.version import CACHE, HELM, MODULE
 
@@ -72,26 +71,6 @@ def download(folder: Path) -> None:
 
 
 def build(folder: Path) -> None:
-    """A build from Go modules.
-
-    Raises:
-        RuntimeError: there is no Go, or the build failed; the message holds its last words.
-    """
-    go = shutil.which("go")
-    if go is None:
-        raise RuntimeError("no Go compiler on PATH")
-    print("Building helm …", file=sys.stderr)
-    unfinished = folder / f".helm-{os.getpid()}"
-    version = f"-X helm.sh/helm/v4/internal/version.version={HELM}"
-    done = subprocess.run(
-        [go, "build", "-trimpath", "-ldflags", f"-s -w {version}", "-o", str(unfinished), PACKAGE],
-        cwd=MODULE,
-        env={**os.environ, "CGO_ENABLED": "0"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"go build {PACKAGE}: {done.stdout.strip()[-500:]}")
-    unfinished.replace(folder / "helm")
+    """A build from Go modules. Raises as `e2e.cluster.build.build`."""
+    stamps = {"helm.sh/helm/v4/internal/version.version": HELM}
+    build_programs(folder, {"helm": PACKAGE}, MODULE, stamps)

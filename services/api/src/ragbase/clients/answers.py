@@ -26,7 +26,15 @@ from ragbase.clients.server_role import EMBEDDING, ServerRole
 from ragbase.clients.vectors import UnusableAnswerError
 from ragbase.errors import EmbedderUnavailableError, UpstreamError
 
-__all__ = ["Answer", "RefusedError", "TransientError", "checked", "json_of", "retry_after"]
+__all__ = [
+    "Answer",
+    "RefusedError",
+    "TransientError",
+    "checked",
+    "json_of",
+    "nothing",
+    "retry_after",
+]
 
 TRANSIENT = frozenset({429, 500, 502, 503, 504})
 """Statuses of a server that may do better in a moment. 424 (TEI: the model itself failed) is not
@@ -141,6 +149,10 @@ def json_of(answer: Answer) -> Any:
         return orjson.loads(answer.body)
     except orjson.JSONDecodeError:
         raise UnusableAnswerError(f"The {answer.server.what} sent broken JSON.") from None
+
+
+def nothing(_: Answer) -> None:
+    """For routes, such as ``/health``, that say all with their status."""
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ragbase.clients.answers import Answer, TransientError, json_of
+from ragbase.clients.answers import TransientError, json_of, nothing
 from ragbase.clients.batches import batches
 from ragbase.clients.http import AsyncHttp, Endpoint
 from ragbase.clients.ner import DEFAULT_LABELS, NerInfo, NerSpan
@@ -70,7 +70,7 @@ class RemoteNer:
     async def ping(self) -> None:
         """Return when the server is well."""
         with _translated():
-            await self._http.call("GET", "health", read=_nothing, policy=RetryPolicy.once(PING_S))
+            await self._http.call("GET", "health", read=nothing, policy=RetryPolicy.once(PING_S))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -118,7 +118,3 @@ def _translated() -> Iterator[None]:
         if error.late:
             raise DeadlineExceededError(error.message, code="ner_timeout") from None
         raise UnavailableError(error.message, code="ner_unavailable") from None
-
-
-def _nothing(answer: Answer) -> None:
-    """``/health`` says all with its status."""

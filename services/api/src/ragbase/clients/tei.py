@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ragbase.clients.answers import Answer, RefusedError, json_of
+from ragbase.clients.answers import RefusedError, json_of, nothing
 from ragbase.clients.batches import Batch
 from ragbase.clients.embedder import EmbedderInfo
 from ragbase.clients.http import AsyncHttp, Endpoint, SyncHttp
@@ -79,7 +79,7 @@ class TeiEmbedder(RemoteEmbedder):
     async def ping(self) -> None:
         """Return when the server can answer with the model it was first asked for."""
         try:
-            await self._http.call("GET", "health", read=_nothing, policy=RetryPolicy.once(PING_S))
+            await self._http.call("GET", "health", read=nothing, policy=RetryPolicy.once(PING_S))
             told = await self._http.call(
                 "GET", "info", read=TeiInfo.read, policy=RetryPolicy.once(PING_S)
             )
@@ -136,7 +136,3 @@ class TeiEmbedder(RemoteEmbedder):
             ),
             policy=policy,
         )
-
-
-def _nothing(answer: Answer) -> None:
-    """``/health`` says all with its status."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ragbase.clients.answers import Answer, RefusedError, TransientError, json_of
+from ragbase.clients.answers import RefusedError, TransientError, json_of, nothing
 from ragbase.clients.batches import Batch, batches
 from ragbase.clients.http import AsyncHttp, Endpoint
 from ragbase.clients.permits import Permits
@@ -98,7 +98,7 @@ class TeiReranker:
     async def ping(self) -> None:
         """Return when the server is well and serves the model it should."""
         with _translated():
-            await self._http.call("GET", "health", read=_nothing, policy=RetryPolicy.once(PING_S))
+            await self._http.call("GET", "health", read=nothing, policy=RetryPolicy.once(PING_S))
             await self._learn()
         if self._facts.misfit:
             raise RerankerUnavailableError(self._facts.misfit)
@@ -202,7 +202,3 @@ def _translated() -> Iterator[None]:
 
 def _same(one: str, other: str) -> bool:
     return one.casefold().rstrip("/") == other.casefold().rstrip("/")
-
-
-def _nothing(answer: Answer) -> None:
-    """``/health`` says all with its status."""

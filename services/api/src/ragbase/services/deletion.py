@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from ragbase.errors import InvalidInputError
 from ragbase.models.access import FULL_ACCESS, Access
@@ -15,6 +14,7 @@ from ragbase.models.batch import DeleteIn, DeleteOut
 from ragbase.models.domain import Collection
 from ragbase.models.filters import And, Compare, Filter, Not, parse_filter
 from ragbase.retrieval.matching import Matching
+from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
 from ragbase.storage.collections import DEFAULT
@@ -33,7 +33,7 @@ Report: TypeAlias = Callable[[int], None]
 """Told how many documents are removed so far."""
 
 
-class DeletionService:
+class DeletionService(CollectionBound):
     """Removes documents that ``access`` sees; others are missing to it.
 
     A removal may be interrupted at any moment and repeated: every transaction removes whole
@@ -49,16 +49,8 @@ class DeletionService:
         access: Access = FULL_ACCESS,
     ) -> None:
         self._database = database
-        self._collections = collections
+        super().__init__(collections, access)
         self._ids_max = ids_max
-        self._visible = access.visible()
-
-    def seen_by(self, access: Access) -> Self:
-        """The same, for another caller."""
-        bound = copy.copy(self)
-        bound._collections = self._collections.seen_by(access)
-        bound._visible = access.visible()
-        return bound
 
     async def check(self, request: DeleteIn) -> Collection | None:
         """The collection that is meant; None: any. Raises what `delete` would raise at once."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Self
 
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import (
@@ -17,6 +15,7 @@ from ragbase.models.documents import (
     Outcome,
 )
 from ragbase.models.domain import Document, StoredChunk
+from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
 from ragbase.storage.contexts import context_state
@@ -26,22 +25,14 @@ from ragbase.storage.pool import Database
 __all__ = ["DocumentService", "to_out"]
 
 
-class DocumentService:
+class DocumentService(CollectionBound):
     """Documents as stored, as far as ``access`` sees them."""
 
     def __init__(
         self, database: Database, collections: CollectionService, access: Access = FULL_ACCESS
     ) -> None:
         self._database = database
-        self._collections = collections
-        self._visible = access.visible()
-
-    def seen_by(self, access: Access) -> Self:
-        """The same, for another caller."""
-        bound = copy.copy(self)
-        bound._collections = self._collections.seen_by(access)
-        bound._visible = access.visible()
-        return bound
+        super().__init__(collections, access)
 
     async def page(
         self, *, offset: int, limit: int, collection: str | None, include_content: bool

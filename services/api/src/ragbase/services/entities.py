@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Self
 
 from ragbase.errors import InvalidInputError, NotFoundError
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.entities import EntityMerge, EntityOut, EntityPatch
+from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import graph_entities as store
 from ragbase.storage.pool import Connection, Database
@@ -18,7 +17,7 @@ from ragbase.text.entity_names import display_name, normalise
 __all__ = ["EntityService"]
 
 
-class EntityService:
+class EntityService(CollectionBound):
     """Entities of the collections that ``access`` sees; others do not exist.
 
     Renames and merges hold for documents that come later; what is deleted comes back when a
@@ -29,15 +28,7 @@ class EntityService:
         self, database: Database, collections: CollectionService, access: Access = FULL_ACCESS
     ) -> None:
         self._database = database
-        self._collections = collections
-        self._visible = access.visible()
-
-    def seen_by(self, access: Access) -> Self:
-        """The same, for another caller."""
-        bound = copy.copy(self)
-        bound._collections = self._collections.seen_by(access)
-        bound._visible = access.visible()
-        return bound
+        super().__init__(collections, access)
 
     async def page(
         self,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import Self
 
 from ragbase.clients.permits import Permits
 from ragbase.errors import ConflictError
@@ -14,6 +12,7 @@ from ragbase.ingest.chunks import make_chunks
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
+from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.services.document_contexts import DocumentContexts
 from ragbase.services.embedding import EmbeddingRuntime
@@ -40,7 +39,7 @@ _PATCH_ATTEMPTS = 5
 _LARGE_CHARS = 100_000
 
 
-class IngestService:
+class IngestService(CollectionBound):
     """Creates, replaces and changes documents.
 
     No connection is held while text is split or embedded; writers of one ``external_id`` are
@@ -65,7 +64,7 @@ class IngestService:
     ) -> None:
         self._database = database
         self._embedding = embedding
-        self._collections = collections
+        super().__init__(collections, access)
         self._recipe = recipe
         self._limits = limits
         self._extraction = extraction
@@ -73,14 +72,6 @@ class IngestService:
         self._vectors = PassageVectors(database, embedding)
         self._splitting = asyncio.Semaphore(limits.parallel_splits)
         self._large = Permits(2 * limits.text_chars)
-        self._visible = access.visible()
-
-    def seen_by(self, access: Access) -> Self:
-        """The same, for another caller."""
-        bound = copy.copy(self)
-        bound._collections = self._collections.seen_by(access)
-        bound._visible = access.visible()
-        return bound
 
     async def check(self, body: DocumentIn) -> Collection:
         """The collection that would take the document. Raises what `create` would raise at once."""
