@@ -8,34 +8,35 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 
 from ragbase.clients.embedder import Embedder
-from ragbase.clients.ner import Ner
 from ragbase.clients.select import open_embedder
-from ragbase.clients.select_ner import select_ner
 from ragbase.clients.select_reranker import select_rerankers
 from ragbase.errors import ConfigurationError
-from ragbase.graph.phrases import LlmPhrases, NerPhrases
+from ragbase.factory_graph import open_extraction, query_names
+from ragbase.factory_limits import (
+    batch_limits,
+    context_rules,
+    parse_limits,
+    rerank_limits,
+    upload_bounds,
+)
 from ragbase.graph.presence import GraphPresence
-from ragbase.ingest.extract_llm import LlmExtractor
-from ragbase.ingest.lightrag import installed, lightrag_version
-from ragbase.ingest.parse.parser import FileParser, ParseLimits
-from ragbase.ingest.select_extractor import select_extractor
-from ragbase.limits import NEW_COLLECTION_FUSION, UPLOAD_FIELD_BYTES
+from ragbase.ingest.parse.parser import FileParser
+from ragbase.limits import NEW_COLLECTION_FUSION
 from ragbase.retrieval.arms import KeywordArm, SemanticArm
 from ragbase.retrieval.graph_arm import GraphArm
 from ragbase.retrieval.lexical import LexicalDialect, open_dialect
 from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.routes.deps import Services
-from ragbase.services.batch import BatchLimits, BatchService
+from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
 from ragbase.services.context_fill import ContextFill
-from ragbase.services.contextual import ContextRules, ContextWriter
+from ragbase.services.contextual import ContextWriter
 from ragbase.services.deletion import DeletionService
 from ragbase.services.document_contexts import DocumentContexts
 from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.entities import EntityService
-from ragbase.services.extraction_model import KeptExtractionModel
 from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.graph_search import GraphSearchService
 from ragbase.services.graph_wait import GraphWait
@@ -51,13 +52,13 @@ from ragbase.services.llm import LanguageModels
 from ragbase.services.llm_open import language_models
 from ragbase.services.named_reranker import NamedReranker
 from ragbase.services.recipe import Recipe
-from ragbase.services.rerank import RerankLimits, RerankService
+from ragbase.services.rerank import RerankService
 from ragbase.services.rerankers import Rerankers
 from ragbase.services.search import SearchService
 from ragbase.services.search_rerank import RerankStage
 from ragbase.services.stats import StatsService
 from ragbase.services.upkeep import Upkeep
-from ragbase.services.upload import UploadBounds, UploadService
+from ragbase.services.upload import UploadService
 from ragbase.settings import Settings
 from ragbase.storage.api_keys import any_usable_key
 from ragbase.storage.embedding_models import EmbeddingModel
@@ -128,11 +129,11 @@ async def _open(
     )
     await _start_embedding(embedding, stack, wait=settings.engine == "onnx")
     verifier = await _start_verifier(settings, database, stack) if serve else None
-    parser = FileParser(_parse_limits(settings))
+    parser = FileParser(parse_limits(settings))
     stack.push_async_callback(parser.aclose)
     rerankers = _open_rerankers(settings) if serve else Rerankers()  # jobs rank nothing
     stack.push_async_callback(rerankers.aclose)
-    extraction = _open_extraction(settings, database, llms, stack)
+    extraction = open_extraction(settings, database, llms, stack)
     services = _wire(
         settings,
         database,
@@ -144,7 +145,7 @@ async def _open(
         llms,
         prompts,
         extraction,
-        _query_names(settings, llms, prompts, stack),
+        query_names(settings, llms, prompts, stack),
     )
     await services.health.start()
     stack.push_async_callback(services.health.stop)
@@ -262,53 +263,6 @@ async def _start_verifier(
     return verifier
 
 
-def _open_extraction(
-    settings: Settings, database: Database, llms: LanguageModels, stack: AsyncExitStack
-) -> GraphExtraction:
-    """What brings documents into the graph; models are loaded with the first job."""
-    ner: Ner | None = None
-    if settings.extraction in ("auto", "ner"):
-        ner = select_ner(settings)
-    if ner is not None:
-        stack.push_async_callback(ner.aclose)
-    extractor = select_extractor(
-        settings.extraction, ner=ner, llm=_llm_extractor(settings, database, llms)
-    )
-    _log.info("graph_extraction", by="off" if extractor is None else extractor.name)
-    return GraphExtraction(database, extractor, attempts=settings.job_attempts)
-
-
-def _llm_extractor(
-    settings: Settings, database: Database, llms: LanguageModels
-) -> LlmExtractor | None:
-    if settings.extraction not in ("auto", "llm") or not llms.offers("extraction"):
-        return None
-    if not installed():
-        _log.warning(
-            "extraction_without_llm", hint="Install the extra `lightrag` to extract by the LLM."
-        )
-        return None
-    model = KeptExtractionModel(database, llms, kept=settings.llm_cache_days > 0)
-    return LlmExtractor(
-        model, lightrag=lightrag_version(), gleaning=settings.llm_extraction_gleaning
-    )
-
-
-def _query_names(
-    settings: Settings, llms: LanguageModels, prompts: Prompts, stack: AsyncExitStack
-) -> QueryNames:
-    """The models that find names in queries: GLiNER behind RAGBASE_NER_URL, and an LLM on request."""
-    ner = select_ner(settings) if settings.ner_url else None
-    if ner is not None:
-        stack.push_async_callback(ner.aclose)
-    return QueryNames(
-        NerPhrases(ner, settings.graph_ner_timeout_s) if ner is not None else None,
-        LlmPhrases(llms, prompts, settings.graph_linker_timeout_s)
-        if llms.offers("linking")
-        else None,
-    )
-
-
 def _wire(
     settings: Settings,
     database: Database,
@@ -332,7 +286,7 @@ def _wire(
     def index_of(model: EmbeddingModel) -> SemanticIndex:
         return SemanticIndex(model.id, model.dimension, settings.ef_search)
 
-    writer = ContextWriter(database, llms, prompts, _context_rules(settings))
+    writer = ContextWriter(database, llms, prompts, context_rules(settings))
     limits = IngestLimits(settings.max_text_chars, settings.max_metadata_bytes)
     ingest = IngestService(
         database,
@@ -353,11 +307,11 @@ def _wire(
     )
     return Services(
         ingest=ingest,
-        batches=BatchService(ingest, jobs, _batch_limits(settings)),
+        batches=BatchService(ingest, jobs, batch_limits(settings)),
         deletion=DeletionService(database, collections, ids_max=settings.max_batch),
         documents=DocumentService(database, collections),
         jobs=jobs,
-        uploads=UploadService(parser, ingest, jobs, bounds=_upload_bounds(settings), limits=limits),
+        uploads=UploadService(parser, ingest, jobs, bounds=upload_bounds(settings), limits=limits),
         search=SearchService(
             database,
             settings,
@@ -373,7 +327,7 @@ def _wire(
         graph_search=GraphSearchService(
             database, settings, presence=presence, names=names, known=known
         ),
-        rerank=RerankService(rerankers, _rerank_limits(settings)),
+        rerank=RerankService(rerankers, rerank_limits(settings)),
         stats=StatsService(database),
         collections=collections,
         entities=EntityService(database, collections),
@@ -389,15 +343,6 @@ def _wire(
     )
 
 
-def _context_rules(settings: Settings) -> ContextRules:
-    return ContextRules(
-        document_tokens=settings.llm_contextual_document_tokens,
-        line_tokens=settings.llm_contextual_line_tokens,
-        budget_s=settings.llm_contextual_budget_s,
-        cached=settings.llm_cache_days > 0,
-    )
-
-
 def _maintained(
     dialect: LexicalDialect, settings: Settings
 ) -> Callable[[Connection], Awaitable[None]]:
@@ -406,32 +351,6 @@ def _maintained(
         await expire_answers(connection, kept_s=settings.llm_cache_days * 24 * 3600)
 
     return maintain
-
-
-def _parse_limits(settings: Settings) -> ParseLimits:
-    return ParseLimits(
-        text_chars=settings.max_text_chars,
-        timeout_s=settings.parse_timeout,
-        memory_bytes=settings.parse_memory_bytes,
-        parallel=settings.parse_parallel,
-    )
-
-
-def _upload_bounds(settings: Settings) -> UploadBounds:
-    return UploadBounds(
-        file_bytes=settings.max_upload_bytes,
-        field_bytes=max(UPLOAD_FIELD_BYTES, 2 * settings.max_metadata_bytes),
-    )
-
-
-def _batch_limits(settings: Settings) -> BatchLimits:
-    return BatchLimits(
-        items=settings.max_batch,
-        line_bytes=settings.max_body_bytes,
-        held_bytes=2 * settings.max_body_bytes,
-        pause_s=settings.body_timeout,
-        parallel=settings.batch_parallel,
-    )
 
 
 def _open_rerankers(settings: Settings) -> Rerankers:
@@ -446,10 +365,6 @@ def _open_rerankers(settings: Settings) -> Rerankers:
         for name, selected in select_rerankers(settings).items()
     }
     return Rerankers(named) if settings.rerank_enabled else Rerankers(missing=RERANK_OFF)
-
-
-def _rerank_limits(settings: Settings) -> RerankLimits:
-    return RerankLimits(settings.max_batch, settings.max_query_chars, settings.max_text_chars)
 
 
 def _health(
