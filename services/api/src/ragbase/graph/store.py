@@ -1,0 +1,93 @@
+"""What is read of a graph's shape, whichever store answers.
+
+Two implementations, the same answers in the same order: `ragbase.graph.postgres`, where the graph is
+canonical, and `ragbase.graph.bolt`, a projection of it into Memgraph or Neo4j. A store answers with
+ids. Their texts are read from Postgres, so that a projection that lags behind shows nothing that was
+deleted: what no longer exists, or may not be seen, falls out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from ragbase.graph.rows import RowCondition
+
+__all__ = [
+    "EDGES_MAX",
+    "FANOUT",
+    "NODES_MAX",
+    "PATH_NODES_MAX",
+    "CompileCondition",
+    "GraphStore",
+    "Kind",
+    "Step",
+]
+
+Kind: TypeAlias = Literal["entity", "concept"]
+"""Which graph: extracted entities and their relations, or concepts and theirs. They never meet."""
+
+CompileCondition: TypeAlias = Callable[[int], RowCondition]
+"""Makes the condition on chunks, its parameters numbered from the given one on."""
+
+FANOUT: Final = 100
+"""Of a node's relations a step follows those to so many nodes of least id, in each direction."""
+NODES_MAX: Final = 200
+"""Entities of an expansion: nearer ones and lower ids first."""
+EDGES_MAX: Final = 500
+"""Relations among them, by the ids of source and target."""
+PATH_NODES_MAX: Final = 50_000
+"""Nodes looked at for a path; a search that would need more gives up."""
+
+
+class Step(NamedTuple):
+    """A node and its least distance from the start, in relations (1 or more)."""
+
+    id: int
+    depth: int
+
+
+class GraphStore(Protocol):
+    """Reads; ids are those of ``entities`` or ``concepts``, ``collections`` the ids of collections.
+
+    Every method raises `UnavailableError` where its store does not answer.
+    """
+
+    async def expand(
+        self, seeds: Sequence[int], hops: int, filtered: CompileCondition | None = None
+    ) -> list[int]:
+        """Entities within ``hops`` relations of the seeds, either way: the seeds in their order,
+        then nearer ones and lower ids first; at most `NODES_MAX`, `FANOUT` of a node and direction.
+
+        ``filtered``: a relation counts that a matching chunk tells of, a seed that one names.
+        """
+
+    async def edges(
+        self, ids: Sequence[int], filtered: CompileCondition | None = None
+    ) -> list[tuple[int, int]]:
+        """(source, target) of the relations among entities, in that order; at most `EDGES_MAX`."""
+
+    async def neighbours(
+        self, kind: Kind, start: int, depth: int, collections: Sequence[int], limit: int
+    ) -> list[Step]:
+        """What outgoing relations reach from ``start`` in 1…``depth`` steps, without the start.
+
+        Each once, at its least distance, by (distance, id); at most ``limit``. Of the start's
+        relations those to the ``limit`` nodes of least id are followed, of others' `FANOUT`.
+        An unknown start has no neighbours.
+        """
+
+    async def path(
+        self, kind: Kind, start: int, end: int, collections: Sequence[int], max_depth: int
+    ) -> list[int] | None:
+        """A shortest path of at most ``max_depth`` relations, both ends included, directions
+        ignored; which of several is fixed. None where there is none, or an end is unknown.
+
+        Raises `InvalidInputError` (``path_too_wide``) beyond `PATH_NODES_MAX` nodes.
+        """
+
+    async def communities(self, kind: Kind, collections: Sequence[int]) -> dict[int, int]:
+        """Node → its community, numbered from 0; −1 for a node without relations.
+
+        All nodes of the collections are there, by id. Directions are ignored.
+        """
