@@ -6,6 +6,8 @@ list. An empty service URL means "not configured", never a default host.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ragbase.settings.chunking import ChunkingSettings
 from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
@@ -14,6 +16,7 @@ from ragbase.settings.graph_search import GraphSearchSettings
 from ragbase.settings.jobs import JobSettings
 from ragbase.settings.limits import LimitSettings
 from ragbase.settings.llm import LlmSettings
+from ragbase.settings.localrag import LocalragSettings
 from ragbase.settings.reranking import RerankingSettings
 from ragbase.settings.search import SearchSettings
 from ragbase.settings.server import ServerSettings
@@ -22,6 +25,7 @@ __all__ = ["MINILM", "Settings"]
 
 
 class Settings(  # pydantic collects fields from the last base to the first
+    LocalragSettings,
     LimitSettings,
     GraphSearchSettings,
     SearchSettings,
@@ -40,3 +44,8 @@ class Settings(  # pydantic collects fields from the last base to the first
     def ef_search(self) -> int:
         """HNSW search width of a connection: wide enough for searches that set no depth."""
         return max(self.hnsw_ef_search, self.default_candidates)
+
+    @property
+    def models_dir(self) -> Path:
+        """Folder of the GGUF files' folders."""
+        return self.localrag_models_dir or self.home / "models"
