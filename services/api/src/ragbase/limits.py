@@ -9,6 +9,7 @@ __all__ = [
     "FILTER_CONDITIONS_MAX",
     "FILTER_DEPTH_MAX",
     "FILTER_VALUES_MAX",
+    "LOCALRAG",
     "NEW_COLLECTION_FUSION",
     "RERANK_CANDIDATES_MAX",
     "RRF_K",
@@ -18,6 +19,8 @@ __all__ = [
 
 COLLECTION_NAME = "[a-z0-9][a-z0-9_-]{0,62}"
 """A pattern for the whole name; the schema checks the same."""
+LOCALRAG = "localrag"
+"""The collection that holds the files of the second API."""
 TOP_K_MAX = 100
 RERANK_CANDIDATES_MAX = 200
 ARM_DEPTH_DEFAULT = 200

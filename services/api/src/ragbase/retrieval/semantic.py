@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ragbase.models.domain import Vector
     from ragbase.retrieval.filters import Condition
+    from ragbase.storage.embedding_models import VectorKind
 
 __all__ = ["SemanticIndex", "exact_limit"]
 
@@ -59,11 +60,13 @@ class SemanticIndex:
     """Searches the vectors of one model. Keep one instance: it remembers sizes of collections.
 
     ``ef_search`` is the search width that the connections have by themselves; their
-    ``hnsw.iterative_scan`` should be on.
+    ``hnsw.iterative_scan`` should be on. ``vectors``: those of chunks, or of their contexts.
     """
 
-    def __init__(self, model_id: int, dimension: int, ef_search: int) -> None:
-        self._statements = VectorStatements(model_id, dimension)
+    def __init__(
+        self, model_id: int, dimension: int, ef_search: int, vectors: VectorKind = "content"
+    ) -> None:
+        self._statements = VectorStatements(model_id, dimension, vectors)
         self._ef_search = ef_search
         self._sizes: dict[tuple[int, ...], _Sizes] = {}
 

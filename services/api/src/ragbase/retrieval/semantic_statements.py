@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragbase.storage.embedding_models import index_type
+from ragbase.storage.embedding_models import VectorKind, index_type
 
 if TYPE_CHECKING:
     from ragbase.retrieval.filters import Condition
@@ -25,7 +25,7 @@ SELECT n.chunk_id, n.document_id, n.distance
 FROM (
     SELECT {columns}
     FROM embeddings e {joined}
-    WHERE e.model_id = {model:d} AND e.kind = 'content'
+    WHERE e.model_id = {model:d} AND e.kind = '{vectors}'
         AND e.collection_id = ANY($2::bigint[]){condition}
     ORDER BY (e.embedding::{kind}) <=> $1::{kind}
     LIMIT {depth:d}
@@ -37,7 +37,7 @@ ORDER BY n.distance, n.chunk_id
 _EXACT = """
 SELECT {columns}
 FROM embeddings e
-WHERE e.model_id = {model:d} AND e.kind = 'content' AND e.collection_id = ANY($2::bigint[])
+WHERE e.model_id = {model:d} AND e.kind = '{vectors}' AND e.collection_id = ANY($2::bigint[])
 ORDER BY distance, e.chunk_id
 LIMIT {depth:d}
 """
@@ -57,7 +57,7 @@ LEFT JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT {columns}
         FROM embeddings e
-        WHERE e.chunk_id = a.id AND e.model_id = {model:d} AND e.kind = 'content'
+        WHERE e.chunk_id = a.id AND e.model_id = {model:d} AND e.kind = '{vectors}'
         OFFSET 0
     ) v
     WHERE {within}
@@ -85,7 +85,7 @@ SELECT
         FROM (
             SELECT
             FROM embeddings e
-            WHERE e.model_id = {model:d} AND e.collection_id = ANY($1::bigint[])
+            WHERE e.model_id = {model:d} AND e.collection_id = ANY($1::bigint[]){only}
             LIMIT ceil(sqrt({most:d} * t.rows))::bigint + 1
         ) m
     ) AS matching
@@ -95,10 +95,11 @@ FROM total t
 
 @dataclass(frozen=True, slots=True)
 class VectorStatements:
-    """Statements for the vectors of one model."""
+    """Statements for the vectors of one model and kind."""
 
     model_id: int
     dimension: int
+    vectors: VectorKind = "content"
 
     @property
     def indexed(self) -> bool:
@@ -110,6 +111,7 @@ class VectorStatements:
         return _NEAREST.format(
             columns=_COLUMNS,
             model=self.model_id,
+            vectors=self.vectors,
             kind=index_type(self.dimension),
             depth=depth,
             joined="JOIN chunks c ON c.id = e.chunk_id" if filtered else "",
@@ -118,7 +120,9 @@ class VectorStatements:
 
     def exact(self, depth: int) -> str:
         """Every vector of the collections compared."""
-        return _EXACT.format(columns=_COLUMNS, model=self.model_id, depth=depth)
+        return _EXACT.format(
+            columns=_COLUMNS, model=self.model_id, vectors=self.vectors, depth=depth
+        )
 
     def exact_filtered(self, depth: int, filtered: Condition, bound: int | None) -> str:
         """Every vector of a matching chunk compared, unless more than ``bound`` chunks match.
@@ -129,6 +133,7 @@ class VectorStatements:
         return _EXACT_FILTERED.format(
             columns=_COLUMNS,
             model=self.model_id,
+            vectors=self.vectors,
             depth=depth,
             condition=filtered.sql,
             bound="" if bound is None else f"LIMIT {bound + 1:d}",
@@ -137,4 +142,6 @@ class VectorStatements:
 
     def sizes(self, most: int) -> str:
         """Estimated rows of the table, and rows of the collections in $1 up to sqrt(most · rows)."""
-        return _SIZES.format(model=self.model_id, most=most)
+        # Vectors of contexts are few, and have an index of their own.
+        only = " AND e.kind = 'context'" if self.vectors == "context" else ""
+        return _SIZES.format(model=self.model_id, most=most, only=only)

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import asyncpg
 
 from ragbase.errors import ConfigurationError
+from ragbase.limits import LOCALRAG
 
-__all__ = ["EmbeddingModel", "ensure_index", "ensure_model", "ensure_row", "index_type"]
+__all__ = [
+    "EmbeddingModel",
+    "VectorKind",
+    "ensure_file_model",
+    "ensure_index",
+    "ensure_model",
+    "ensure_row",
+    "index_type",
+]
+
+VectorKind: TypeAlias = Literal["content", "context"]
+"""Of what a vector is: a chunk as it is indexed, or its context alone."""
+_KINDS: tuple[VectorKind, ...] = ("content", "context")
 
 VECTOR_INDEX_MAX = 2000
 HALFVEC_INDEX_MAX = 4000
@@ -62,6 +76,45 @@ async def ensure_model(
     return model
 
 
+async def ensure_file_model(
+    connection: asyncpg.Connection,
+    name: str,
+    dimension: int,
+    *,
+    hnsw_m: int,
+    hnsw_ef_construction: int,
+) -> EmbeddingModel:
+    """The same for the files of the second API, which may have a model of their own.
+
+    Raises `ConfigurationError` when the stored files' vectors are of another model or dimension.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1, 0)", _LOCK_SPACE)
+        model = await ensure_row(connection, name, dimension)
+        other = await connection.fetchval(
+            "SELECT m.name FROM embedding_models m JOIN collections k ON k.name = $2 "
+            "WHERE m.id <> $1 AND EXISTS (SELECT FROM embeddings e "
+            "WHERE e.model_id = m.id AND e.collection_id = k.id) LIMIT 1",
+            model.id,
+            LOCALRAG,
+        )
+        if other is not None:
+            raise ConfigurationError(
+                f"The stored files' vectors were made by {other}, not by {name}. Set "
+                f"LOCALRAG_EMBEDDING_MODEL to the former, or delete the collection {LOCALRAG} and "
+                "store the files again."
+            )
+        for vectors in _KINDS:
+            await ensure_index(
+                connection,
+                model,
+                hnsw_m=hnsw_m,
+                hnsw_ef_construction=hnsw_ef_construction,
+                vectors=vectors,
+            )
+    return model
+
+
 async def ensure_row(connection: asyncpg.Connection, name: str, dimension: int) -> EmbeddingModel:
     """The model's row alone. Raises `ConfigurationError` on another stored dimension."""
     if not 1 <= dimension <= DIMENSION_MAX:
@@ -92,34 +145,44 @@ async def ensure_index(
     *,
     hnsw_m: int,
     hnsw_ef_construction: int,
+    vectors: VectorKind = "content",
 ) -> None:
-    """Build the model's partial HNSW index over its content vectors, if there can be one."""
+    """Build the model's partial HNSW index over its vectors of one kind, if there can be one."""
     kind = index_type(model.dimension)
     if kind is None:
         return
     operators = "vector_cosine_ops" if kind.startswith("vector") else "halfvec_cosine_ops"
     async with connection.transaction():
-        if await connection.fetchval("SELECT to_regclass($1)", _index_name(model)) is not None:
+        if (
+            await connection.fetchval("SELECT to_regclass($1)", _index_name(model, vectors))
+            is not None
+        ):
             return
         await connection.execute("SET LOCAL statement_timeout = 0")
         await connection.execute(
-            f"CREATE INDEX {_index_name(model)} ON embeddings "
+            f"CREATE INDEX {_index_name(model, vectors)} ON embeddings "
             f"USING hnsw ((embedding::{kind}) {operators}) "
             f"WITH (m = {hnsw_m:d}, ef_construction = {hnsw_ef_construction:d}) "
-            f"WHERE model_id = {model.id:d} AND kind = 'content'"
+            f"WHERE model_id = {model.id:d} AND kind = '{vectors}'"
         )
 
 
-def _index_name(model: EmbeddingModel) -> str:
-    return f"idx_embeddings_hnsw_{model.id:d}"
+def _index_name(model: EmbeddingModel, vectors: VectorKind) -> str:
+    name = f"idx_embeddings_hnsw_{model.id:d}"
+    return name if vectors == "content" else f"{name}_{vectors}"
 
 
 async def _refuse_other_vectors(connection: asyncpg.Connection, model: EmbeddingModel) -> None:
-    """Vectors of two models cannot be compared: a change of model needs a new index."""
+    """Vectors of two models cannot be compared: a change of model needs a new index.
+
+    Files of the second API are not concerned, see `ensure_file_model`.
+    """
     other = await connection.fetchrow(
         "SELECT m.name, m.dimension FROM embedding_models m WHERE m.id <> $1 "
-        "AND EXISTS (SELECT FROM embeddings e WHERE e.model_id = m.id) LIMIT 1",
+        "AND EXISTS (SELECT FROM embeddings e WHERE e.model_id = m.id AND e.collection_id <> "
+        "coalesce((SELECT id FROM collections WHERE name = $2), 0)) LIMIT 1",
         model.id,
+        LOCALRAG,
     )
     if other is not None:
         raise ConfigurationError(
@@ -128,5 +191,8 @@ async def _refuse_other_vectors(connection: asyncpg.Connection, model: Embedding
             "with an empty database and ingest again."
         )
     await connection.execute(
-        "UPDATE collections SET embedding_model_id = NULL WHERE embedding_model_id <> $1", model.id
+        "UPDATE collections SET embedding_model_id = NULL "
+        "WHERE embedding_model_id <> $1 AND name <> $2",
+        model.id,
+        LOCALRAG,
     )

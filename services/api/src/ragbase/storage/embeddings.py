@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ragbase.models.domain import Vector, Vectors
 from ragbase.storage.codecs import encode_vectors
+from ragbase.storage.embedding_models import VectorKind
 from ragbase.storage.pool import Connection
 
 __all__ = ["insert_vectors", "vectors_by_indexed_content"]
@@ -18,6 +19,8 @@ async def insert_vectors(
     model_id: int,
     chunk_ids: Sequence[int],
     vectors: Vectors,
+    *,
+    kind: VectorKind = "content",
 ) -> None:
     """Store row i of ``vectors`` (shape (n, d)) for chunk i."""
     if len(chunk_ids) != len(vectors):
@@ -26,8 +29,8 @@ async def insert_vectors(
         return
     await connection.execute(
         """
-        INSERT INTO embeddings (chunk_id, document_id, collection_id, model_id, embedding)
-        SELECT u.chunk_id, $1, $2, $3, u.embedding
+        INSERT INTO embeddings (chunk_id, document_id, collection_id, model_id, kind, embedding)
+        SELECT u.chunk_id, $1, $2, $3, $6, u.embedding
         FROM unnest($4::bigint[], $5::vector[]) AS u (chunk_id, embedding)
         """,
         document_id,
@@ -35,6 +38,7 @@ async def insert_vectors(
         model_id,
         chunk_ids,
         encode_vectors(vectors),
+        kind,
     )
 
 
