@@ -103,7 +103,11 @@ async def _summaries(stack: Stack, folder: Path) -> dict[str, Any]:
 
 def _ragbase(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "ragbase", *arguments]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"ragbase {arguments[0]}: exit {done.returncode}\n{done.stdout[-4000:]}")
 
 
 _BACKUP: Final = {
