@@ -21,6 +21,9 @@ class Answering:
     async def count(self, url: str, key: str | None) -> Counts | None:  # noqa: ARG002 - one API
         return Counts(int(os.environ.get("DOCUMENTS", "5")), 10, 0)
 
+    async def projection(self, url: str, key: str | None) -> str | None:  # noqa: ARG002 - one API
+        return "connected"
+
 
 if __name__ == "__main__":
     configure_logging("info", "json")

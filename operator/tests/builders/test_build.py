@@ -140,4 +140,4 @@ def test_another_version_changes_images_only(ragbase: RagBase, inputs: Inputs) -
         for old, new in zip(build(ragbase, inputs), build(ragbase, newer), strict=True)
         if old != new
     }
-    assert changed == {"api", "worker", "migrate", "backup"}
+    assert changed == {"api", "worker", "localrag", "migrate", "backup"}

@@ -57,6 +57,15 @@ def test_a_rotated_password_is_taken_at_the_start(make: Make, inputs: Inputs, fo
     assert _flags(make, inputs, found)["init-file"] == f"{mounts['init']}/{item['path']}"
 
 
+def test_a_graph_without_it_is_in_postgres(make: Make, inputs: Inputs, found: Found) -> None:
+    """Extraction and searches go on; nobody is told of a Memgraph, and no key is made for one."""
+    graph = {"enabled": True, "memgraph": {"enabled": False}}
+    children = build(make({"graph": graph, "networkPolicy": {"enabled": True}}), inputs)
+    assert "memgraph" not in found.text(children).lower()
+    config = found.one(children, "ConfigMap", "docs-config")["data"]
+    assert config["RAGBASE_EXTRACTION"] == "ner"
+
+
 def test_none_without_a_graph(make: Make, inputs: Inputs, found: Found) -> None:
     children = build(make(), inputs)
     assert found.names(children, "StatefulSet") == ["docs-postgres"]

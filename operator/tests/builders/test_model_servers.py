@@ -154,23 +154,63 @@ def test_a_first_download_has_half_an_hour(make: Make, inputs: Inputs, found: Fo
     assert startup["periodSeconds"] * startup["failureThreshold"] == 1800
 
 
+GLINER = {"engine": "gliner", "device": "rocm", "labels": ["person", "place"], "threshold": 0.3}
+
+
 @pytest.mark.parametrize(
-    ("graph", "llm", "served"),
+    ("graph", "llm", "by", "served"),
     [
-        ({"enabled": True}, False, True),
-        ({"enabled": True}, True, False),
-        ({"enabled": True, "extraction": "ner"}, True, True),
-        ({"enabled": True, "extraction": "off"}, False, False),
-        ({"enabled": False, "extraction": "ner"}, False, False),
+        ({"enabled": True}, False, "ner", False),
+        ({"enabled": True}, True, "llm", False),
+        ({"enabled": True, "ner": GLINER}, True, "llm", False),
+        ({"enabled": True, "extraction": "ner", "ner": GLINER}, True, "ner", True),
+        ({"enabled": True, "ner": GLINER}, False, "ner", True),
+        ({"enabled": True, "extraction": "off", "ner": GLINER}, False, "off", False),
+        ({"enabled": False, "extraction": "ner", "ner": GLINER}, False, "off", False),
     ],
 )
-def test_entities_are_recognised_where_no_language_model_does(
-    make: Make, inputs: Inputs, found: Found, graph: dict[str, Any], llm: bool, served: bool
+def test_who_finds_entities(
+    make: Make,
+    inputs: Inputs,
+    found: Found,
+    graph: dict[str, Any],
+    llm: bool,
+    by: str,
+    served: bool,
 ) -> None:
+    """A language model, spaCy in the workers, or GLiNER on a server of its own."""
     spec: dict[str, Any] = {"graph": graph}
     if llm:
         spec["llm"] = {"baseUrl": "http://llm", "model": "m"}
     children = build(make(spec), inputs)
-    assert ("docs-ner" in found.names(children, "Deployment")) is served
     config = found.one(children, "ConfigMap", "docs-config")["data"]
-    assert config.get("RAGBASE_NER_URL") == ("http://docs-ner" if served else None)
+    assert config["RAGBASE_EXTRACTION"] == by
+    assert ("docs-ner" in found.names(children, "Deployment")) is served
+    told = {name: config.get(f"RAGBASE_NER_{name}") for name in ("URL", "LABELS", "THRESHOLD")}
+    assert told == (
+        {"URL": "http://docs-ner", "LABELS": "person,place", "THRESHOLD": "0.3"}
+        if served
+        else dict.fromkeys(told)
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "image"),
+    [
+        ({"device": "rocm"}, "registry.example.com/ragbase/ragbase-inference:1.2.3-rocm"),
+        ({"device": "cuda"}, "registry.example.com/ragbase/ragbase-inference:1.2.3-cuda"),
+        (
+            {"image": {"tag": "1.2.3-cpu-torch"}},
+            "registry.example.com/ragbase/ragbase-inference:1.2.3-cpu-torch",
+        ),
+    ],
+)
+def test_gliner_runs_on_an_image_with_torch(
+    make: Make, inputs: Inputs, found: Found, more: dict[str, Any], image: str
+) -> None:
+    """On a GPU those of the release; the one for CPUs has no torch, so the spec must name one."""
+    spec = {"graph": {"enabled": True, "ner": {"engine": "gliner", **more}}}
+    ner = found.one(build(make(spec), inputs), "Deployment", "docs-ner")
+    assert found.container(ner)["image"] == image
+    limits = found.container(ner)["resources"].get("limits", {})
+    assert ("amd.com/gpu" in limits) is ("device" in more)

@@ -13,8 +13,9 @@ from .conftest import Make
 from .found import Found
 
 STACK = {
-    "graph": {"enabled": True, "extraction": "ner"},
+    "graph": {"enabled": True, "extraction": "ner", "ner": {"engine": "gliner", "device": "rocm"}},
     "rerankers": [{"name": "bge"}],
+    "localrag": {"enabled": True},
     "networkPolicy": {"enabled": True},
 }
 PARTS = (
@@ -23,6 +24,7 @@ PARTS = (
     "migrate",
     "backup",
     "restore",
+    "localrag",
     "benchmark",
     "embedding",
     "reranker-bge",
@@ -68,7 +70,7 @@ def _edges(policies: list[dict[str, Any]]) -> set[tuple[str, str, int]]:
         (source, target, port)
         for source in PARTS
         for target in PARTS
-        for port in (5432, 7687, 8000, 8080, 9090)
+        for port in (5432, 7687, 8000, 8080, 9090, 57352)
         if _allowed(policies, "egress", source, _labels(target), port)
         and _allowed(policies, "ingress", target, _labels(source), port)
     }
@@ -80,8 +82,9 @@ def _policies(make: Make, inputs: Inputs, **spec: Any) -> list[dict[str, Any]]:
 
 def test_the_edges_of_the_stack_and_no_other(make: Make, inputs: Inputs) -> None:
     models = ("embedding", "reranker-bge", "ner")
-    expected = {(source, "postgres", 5432) for source in PARTS[:5]}
+    expected = {(source, "postgres", 5432) for source in PARTS[:6]}
     expected |= {(source, model, 8080) for source in ("api", "worker") for model in models}
+    expected |= {("localrag", model, 8080) for model in ("embedding", "reranker-bge")}
     expected |= {(source, "memgraph", 7687) for source in ("api", "worker")}
     expected |= {("benchmark", "api", 8000)}
     assert _edges(_policies(make, inputs)) == expected
@@ -106,19 +109,37 @@ def test_who_may_call_the_api(make: Make, inputs: Inputs) -> None:
         assert not _allowed(policies, "ingress", "postgres", peer, 5432)
 
 
+def test_who_may_call_the_second_api(make: Make, inputs: Inputs) -> None:
+    """The peers of `allowFrom`; where there are none, nobody."""
+    shop = {"podSelector": {"matchLabels": {"app": "shop"}}}
+    for peers in ([], [shop]):
+        policies = _policies(make, inputs, networkPolicy={"enabled": True, "allowFrom": peers})
+        assert _allowed(policies, "ingress", "localrag", {"app": "shop"}, 57352) is bool(peers)
+        assert not _allowed(policies, "ingress", "localrag", {"app": "other"}, 57352)
+
+
 def test_prometheus_comes_in_where_it_is_wished(make: Make, inputs: Inputs) -> None:
     peer = {"app.kubernetes.io/name": "prometheus"}
     for wished in (True, False):
         policies = _policies(make, inputs, monitoring={"serviceMonitor": wished})
         assert _allowed(policies, "ingress", "api", peer, 9090) is wished
         assert _allowed(policies, "ingress", "worker", peer, 9090) is wished
+        assert _allowed(policies, "ingress", "localrag", peer, 9090) is wished
         assert _allowed(policies, "ingress", "embedding", peer, 8080) is wished
         assert not _allowed(policies, "ingress", "postgres", peer, 5432)
 
 
 @pytest.mark.parametrize(
     ("pod", "ports"),
-    [("embedding", {53, 443}), ("postgres", set()), ("memgraph", set()), ("api", {53})],
+    [
+        ("embedding", {53, 443}),
+        ("ner", {53, 443}),
+        ("localrag", {53, 443}),
+        ("postgres", set()),
+        ("memgraph", set()),
+        ("api", {53}),
+        ("worker", {53}),
+    ],
 )
 def test_the_way_out(make: Make, inputs: Inputs, pod: str, ports: set[int]) -> None:
     """Model servers fetch models; databases reach nothing."""
@@ -131,17 +152,22 @@ def test_the_way_out(make: Make, inputs: Inputs, pod: str, ports: set[int]) -> N
 
 
 def test_what_others_run_is_reached_at_its_port(make: Make, inputs: Inputs) -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "database": {"mode": "external", "external": {"secretRef": {"name": "pg"}}},
         "embeddings": {"engine": "openai", "external": {"url": "http://models.example.com:9999"}},
         "llm": {"baseUrl": "https://llm.example.com/v1", "model": "m"},
     }
+    spec["localrag"] = {
+        "enabled": True,
+        "settings": {"LOCALRAG_OPENAI_BASE_URL": "http://openai.example.com/v1"},
+    }
     policies = _policies(make, inputs, **spec)
     outside = {"somewhere": "else"}
-    reached = {
-        p for p in (53, 80, 443, 5432, 9999) if _allowed(policies, "egress", "api", outside, p)
-    }
-    assert reached == {53, 443, 5432, 9999}
+    for pod, own in (("api", set()), ("worker", set()), ("localrag", {80})):
+        reached = {
+            p for p in (53, 80, 443, 5432, 9999) if _allowed(policies, "egress", pod, outside, p)
+        }
+        assert reached == {53, 443, 5432, 9999} | own, pod
     assert not _allowed(policies, "egress", "benchmark", outside, 5432)
 
 

@@ -178,6 +178,30 @@ MODEL_SERVERS = [
 
 OTHERS = [
     rule(
+        "spec.graph.ner",
+        "engine gliner needs torch",
+        accepted={"graph": {"ner": {"engine": "gliner", "image": {"tag": "0.1.0-cpu-torch"}}}},
+        rejected={"graph": {"ner": {"engine": "gliner"}}},
+    ),
+    rule(
+        "spec.graph.ner",
+        "engine gliner needs torch",
+        accepted={"graph": {"ner": {"engine": "gliner", "device": "rocm"}}},
+        rejected={"graph": {"ner": {"engine": "gliner", "image": {"pullPolicy": "Always"}}}},
+    ),
+    rule(
+        "spec.graph.ner",
+        "the defaults of `gpu` are AMD's",
+        accepted={"graph": {"ner": {"engine": "gliner", "device": "cuda", "gpu": NVIDIA}}},
+        rejected={"graph": {"ner": {"engine": "gliner", "device": "cuda"}}},
+    ),
+    rule(
+        "spec.localrag",
+        "more than one pod needs `existingClaim`",
+        accepted={"localrag": {"enabled": True, "replicas": 2, "existingClaim": "models"}},
+        rejected={"localrag": {"enabled": True, "replicas": 2}},
+    ),
+    rule(
         "spec",
         "graph.extraction llm needs",
         accepted={"graph": {"enabled": True, "extraction": "llm"}, "llm": LLM},

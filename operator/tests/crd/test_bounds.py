@@ -56,6 +56,7 @@ COMPANIONS: dict[str, Callable[[Spec], None]] = {
     "spec.modelCache.storageClassName": put("modelCache", size="1Gi"),
     "spec.api.autoscaling.minReplicas": put("api.autoscaling", maxReplicas=256),
     "spec.api.autoscaling.maxReplicas": put("api.autoscaling", minReplicas=1),
+    "spec.localrag.replicas": put("localrag", existingClaim="a"),
     "spec.dataset.folder": put("dataset", claimName="a"),
 }
 """What rules ask for beside a field, so that nothing but the bound decides."""

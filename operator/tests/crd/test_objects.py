@@ -80,7 +80,7 @@ def test_samples_are_accepted_as_they_are_read(server: Server, path: Path) -> No
 def test_samples_show_what_they_are_there_for() -> None:
     names = {path.stem for path in SAMPLES}
     cases = {"minimal", "cpu-only", "amd-instinct", "amd-gfx1151", "external-postgres", "cnpg"}
-    assert cases | {"gitops"} <= names
+    assert cases | {"gitops", "local-rag"} <= names
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -26,6 +26,7 @@ class FakeProbe:
 
     answer: SearchAnswer = field(default_factory=lambda: SearchAnswer(ok=True))
     counts: Counts | None = field(default_factory=lambda: Counts(3, 9, 0))
+    memgraph: str | None = "connected"
     asked: list[str | None] = field(default_factory=list)
 
     async def search(self, url: str, key: str | None) -> SearchAnswer:
@@ -34,6 +35,9 @@ class FakeProbe:
 
     async def count(self, url: str, key: str | None) -> Counts | None:
         return self.counts
+
+    async def projection(self, url: str, key: str | None) -> str | None:
+        return self.memgraph
 
 
 @dataclass

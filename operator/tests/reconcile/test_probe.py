@@ -134,3 +134,21 @@ async def test_counts_are_read_and_others_ignored(api: Api) -> None:
     for answer in (api.json([]), api.json({"documents": 3}, 500)):
         api.answer = answer
         assert await HttpProbe().count(api.url, "k") is None
+
+
+async def test_memgraph_is_as_the_apis_health_says(api: Api) -> None:
+    for word in ("connected", "error: no answer in 5 s", "disabled"):
+        api.answer = api.json({"status": "ok", "memgraph": word})
+        assert await HttpProbe().projection(api.url, "rb_1_secret") == word
+    assert api.seen[0] == ("GET", "/health", "Bearer rb_1_secret", None)
+
+
+@pytest.mark.parametrize("body", [{}, [], {"memgraph": 3}, None], ids=str)
+async def test_an_api_that_says_nothing_of_memgraph_is_believed_nothing(
+    api: Api, body: Any
+) -> None:
+    api.answer = api.json(body)
+    assert await HttpProbe().projection(api.url, None) is None
+    api.answer = api.json({"memgraph": "connected"}, status=500)
+    assert await HttpProbe().projection(api.url, None) is None
+    assert await HttpProbe().projection(f"http://127.0.0.1:{free_port()}", None) is None

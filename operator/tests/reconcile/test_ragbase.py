@@ -108,6 +108,32 @@ async def test_what_is_no_longer_wished_is_pruned_but_data() -> None:
     assert stage.conditions()["GraphReady"]["reason"] == "Disabled"
 
 
+async def test_a_memgraph_that_the_api_cannot_use_is_told_and_heals() -> None:
+    """Its pod may be well, and the password wrong, or the network in the way."""
+    stage = Stage(GRAPH)
+    await stage.settle()
+    assert stage.conditions()["GraphReady"]["status"] == "True"
+    stage.probe.memgraph = "error: authentication failure"
+    stage.later(31)
+    await stage.run()
+    for kind in ("GraphReady", "Ready"):
+        condition = stage.conditions()[kind]
+        assert (condition["status"], condition["reason"]) == ("False", "GraphUnreachable")
+        assert "authentication failure" in condition["message"]
+    stage.probe.memgraph = "connected"
+    await stage.run()
+    assert {stage.conditions()[kind]["status"] for kind in ("GraphReady", "Ready")} == {"True"}
+
+
+async def test_a_graph_in_postgres_alone_asks_for_no_memgraph() -> None:
+    stage = Stage({"graph": {"enabled": True, "memgraph": {"enabled": False}}})
+    stage.probe.memgraph = "disabled"
+    await stage.settle()
+    graph = stage.conditions()["GraphReady"]
+    assert (graph["status"], graph["reason"]) == ("True", "Available")
+    assert stage.conditions()["Ready"]["status"] == "True"
+
+
 async def test_the_error_of_one_child_stops_no_other_and_becomes_a_condition() -> None:
     """B103."""
     stage = Stage()

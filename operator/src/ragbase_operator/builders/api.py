@@ -21,7 +21,7 @@ from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
 from ragbase_operator.models.pods import PodOverrides, Resources
 
-__all__ = ["api", "api_container", "workers"]
+__all__ = ["api", "api_config", "api_container", "workers"]
 
 STARTUP_SECONDS = 300
 """The API starts once Postgres and the embedding server answer; then it fails and starts again."""
@@ -59,7 +59,7 @@ def workers(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
         container=container,
         volumes=[empty_dir("tmp")],
         overrides=spec.pod,
-        config=_config(ragbase, inputs, spec.pod),
+        config=api_config(ragbase, inputs, spec.pod),
         spread=spread_over_nodes(ragbase, WORKER),
     )
     return [deployment(ragbase, pod, spec.replicas)]
@@ -105,14 +105,14 @@ def _api_pod(ragbase: RagBase, inputs: Inputs) -> Pod:
         container=container,
         volumes=[empty_dir("tmp")],
         overrides=spec.pod,
-        config=_config(ragbase, inputs, spec.pod),
+        config=api_config(ragbase, inputs, spec.pod),
         grace_seconds=30 + 2 * DRAIN_SECONDS,
         spread=spread_over_nodes(ragbase, API),
     )
 
 
-def _config(ragbase: RagBase, inputs: Inputs, overrides: PodOverrides) -> str:
-    """A hash of all that API or worker read beside their template."""
+def api_config(ragbase: RagBase, inputs: Inputs, overrides: PodOverrides) -> str:
+    """A hash of all that a pod of the API's image reads beside its template."""
     uses = api_uses(ragbase.spec) | pod_uses(overrides)
     referenced = {use.name: inputs.referenced.get(use.name, "") for use in uses}
     return config_hash(settings_of(ragbase), generated(ragbase, inputs), referenced)

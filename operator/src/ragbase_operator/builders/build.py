@@ -7,6 +7,7 @@ from ragbase_operator.builders.database import database
 from ragbase_operator.builders.ingress import ingress
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.jobs import backup_schedule, migration
+from ragbase_operator.builders.localrag import localrag
 from ragbase_operator.builders.memgraph import memgraph
 from ragbase_operator.builders.models import model_servers
 from ragbase_operator.builders.monitoring import monitoring
@@ -36,6 +37,7 @@ def build(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
         *memgraph(ragbase, inputs),
         *api(ragbase, inputs),
         *workers(ragbase, inputs),
+        *localrag(ragbase, inputs),
         *ingress(ragbase),
         *backup_schedule(ragbase, inputs),
         *monitoring(ragbase, inputs),

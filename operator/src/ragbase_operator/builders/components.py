@@ -16,6 +16,7 @@ __all__ = [
     "DATABASE",
     "EMBEDDING",
     "LOCALRAG",
+    "LOCALRAG_PORT",
     "MEMGRAPH",
     "METRICS_PORT",
     "MIGRATE",
@@ -29,6 +30,7 @@ __all__ = [
     "api_url",
     "cluster_name",
     "host",
+    "localrag_url",
 ]
 
 STACK: Final = "stack"
@@ -49,6 +51,7 @@ MIGRATION_GATED: Final = frozenset({API, WORKER, LOCALRAG})
 """Components that must not change their image before the migration Job is done."""
 
 API_PORT: Final = 8000
+LOCALRAG_PORT: Final = 57_352
 METRICS_PORT: Final = 9090
 MODEL_PORT: Final = 8080
 POSTGRES_PORT: Final = 5432
@@ -69,3 +72,8 @@ def cluster_name(ragbase: RagBase) -> str:
 def api_url(ragbase: RagBase) -> str:
     """Where clients in the cluster reach the API, from any namespace."""
     return f"http://{host(ragbase, API)}.{ragbase.namespace}.svc:{API_PORT}"
+
+
+def localrag_url(ragbase: RagBase) -> str:
+    """Where clients in the cluster reach the second API, from any namespace."""
+    return f"http://{host(ragbase, LOCALRAG)}.{ragbase.namespace}.svc:{LOCALRAG_PORT}"

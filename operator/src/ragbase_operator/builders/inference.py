@@ -56,11 +56,14 @@ def reranker_server(group: RerankerGroup, images: Images) -> ModelServer:
 
 
 def ner_server(ner: Ner, images: Images) -> ModelServer:
-    """The model that recognises entities."""
+    """The GLiNER model that recognises entities."""
     return ModelServer(
         component=NER,
         args=_args(["--model-id", ner.model], None, None),
-        default_image=images.inference_cpu,
+        default_image=_image(ner.device, images),
+        device=ner.device,
+        image=ner.image,
+        gpu=ner.gpu,
         resources=ner.resources,
         pod=ner.pod,
     )

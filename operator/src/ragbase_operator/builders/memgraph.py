@@ -38,8 +38,8 @@ _INIT: Final = "/etc/ragbase"
 
 
 def memgraph(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
-    """Claim, StatefulSet and Service, where the graph is on."""
-    if not ragbase.spec.graph.enabled:
+    """Claim, StatefulSet and Service, where the graph has a projection."""
+    if not ragbase.spec.graph.projected:
         return []
     return [
         data_claim(ragbase, MEMGRAPH, ragbase.spec.graph.memgraph.storage),

@@ -9,7 +9,7 @@ from ragbase_operator.builders.inference import embedding_server, ner_server, re
 from ragbase_operator.builders.inputs import Images, Inputs
 from ragbase_operator.builders.model_servers import ModelServer, model_server
 from ragbase_operator.builders.rerankers import reranker_groups
-from ragbase_operator.builders.settings import extraction_of
+from ragbase_operator.builders.settings import asks_gliner
 from ragbase_operator.builders.tei import tei_server
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
@@ -43,5 +43,5 @@ def _servers(ragbase: RagBase, images: Images) -> Iterator[ModelServer]:
             yield tei_server(group.component, group.leader, images)
         else:
             yield reranker_server(group, images)
-    if extraction_of(ragbase) == "ner":
+    if asks_gliner(ragbase):
         yield ner_server(ragbase.spec.graph.ner, images)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ragbase_operator.builders.components import API, STACK, WORKER
+from ragbase_operator.builders.components import API, LOCALRAG, STACK, WORKER
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.kinds import FOREIGN_KINDS, Kind
 from ragbase_operator.builders.labels import COMPONENT_LABEL, selector_of
@@ -22,15 +22,16 @@ _INTERVAL: Final = "30s"
 
 
 def monitoring(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
-    """A ServiceMonitor of the API, a PodMonitor of what has no such Service, and alert rules."""
+    """A ServiceMonitor of the API, PodMonitors of what has no such Service, and alert rules."""
     wished = ragbase.spec.monitoring
     found: list[Manifest] = []
     if wished.service_monitor and _known(_SERVICE_MONITOR, inputs):
         spec = _monitor(ragbase, [API], "metrics", "endpoints")
         found.append(_object(ragbase, _SERVICE_MONITOR, API, spec))
     if wished.service_monitor and _known(_POD_MONITOR, inputs):
-        workers = _monitor(ragbase, [WORKER], "metrics", "podMetricsEndpoints")
-        found.append(_object(ragbase, _POD_MONITOR, WORKER, workers))
+        for component in (WORKER, *([LOCALRAG] if ragbase.spec.localrag.enabled else [])):
+            spec = _monitor(ragbase, [component], "metrics", "podMetricsEndpoints")
+            found.append(_object(ragbase, _POD_MONITOR, component, spec))
         if servers := model_components(ragbase, inputs):
             spec = _monitor(ragbase, servers, "http", "podMetricsEndpoints")
             found.append(_object(ragbase, _POD_MONITOR, "models", spec))
@@ -70,7 +71,7 @@ def _target_labels(ragbase: RagBase) -> list[dict[str, Any]]:
 
 
 def _object(ragbase: RagBase, kind: Kind, suffix: str, spec: dict[str, Any]) -> Manifest:
-    component = suffix if suffix in {API, WORKER} else STACK
+    component = suffix if suffix in {API, WORKER, LOCALRAG} else STACK
     return child_object(
         ragbase,
         kind,

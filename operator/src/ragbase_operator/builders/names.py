@@ -22,6 +22,7 @@ __all__ = [
     "digest",
     "label_value",
     "memgraph_secret",
+    "models_claim",
     "reranker_component",
 ]
 
@@ -95,5 +96,10 @@ def api_key_secret(ragbase: str) -> str:
 
 
 def client_secret(ragbase: str) -> str:
-    """The Secret with `url` and `apiKey` for clients in the cluster."""
+    """The Secret with `url`, `apiKey` and, where there is one, `localragUrl` for clients in the cluster."""
     return child(ragbase, "client")
+
+
+def models_claim(ragbase: str) -> str:
+    """The claim of the second API's models."""
+    return child(ragbase, "localrag-models")

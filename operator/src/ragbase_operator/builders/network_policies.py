@@ -13,10 +13,13 @@ from ragbase_operator.builders.components import (
     BENCHMARK,
     BOLT_PORT,
     DATABASE,
+    LOCALRAG,
+    LOCALRAG_PORT,
     MEMGRAPH,
     METRICS_PORT,
     MIGRATE,
     MODEL_PORT,
+    NER,
     POSTGRES_PORT,
     RESTORE,
     WORKER,
@@ -64,10 +67,10 @@ def network_policies(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
         return []
     servers = model_components(ragbase, inputs)
     edges = list(_edges(ragbase, servers))
-    components = [API, WORKER, *_JOBS, *servers]
+    components = [*_serving(ragbase), *_JOBS, *servers]
     if ragbase.spec.database.mode == "managed":
         components.append(DATABASE)
-    if ragbase.spec.graph.enabled:
+    if ragbase.spec.graph.projected:
         components.append(MEMGRAPH)
     found = [_policy(ragbase, component, edges, servers) for component in components]
     if ragbase.spec.database.mode == "cnpg":
@@ -77,14 +80,21 @@ def network_policies(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
 
 def _edges(ragbase: RagBase, servers: Sequence[str]) -> Iterator[Edge]:
     if ragbase.spec.database.mode != "external":
-        for source in (API, WORKER, MIGRATE, BACKUP, RESTORE):
+        for source in (*_serving(ragbase), MIGRATE, BACKUP, RESTORE):
             yield Edge(source, DATABASE, POSTGRES_PORT)
-    for source in (API, WORKER):
+    for source in _serving(ragbase):
         for server in servers:
-            yield Edge(source, server, MODEL_PORT)
-        if ragbase.spec.graph.enabled:
+            if source != LOCALRAG or server != NER:
+                yield Edge(source, server, MODEL_PORT)
+    if ragbase.spec.graph.projected:
+        for source in (API, WORKER):
             yield Edge(source, MEMGRAPH, BOLT_PORT)
     yield Edge(BENCHMARK, API, API_PORT)
+
+
+def _serving(ragbase: RagBase) -> tuple[str, ...]:
+    """Components that answer callers or do their jobs, and so need data and models."""
+    return (API, WORKER, LOCALRAG) if ragbase.spec.localrag.enabled else (API, WORKER)
 
 
 def _policy(
@@ -113,10 +123,12 @@ def _ingress(
     for port in sorted({edge.port for edge in edges if edge.target == component}):
         sources = [edge.source for edge in edges if edge.target == component and edge.port == port]
         found.append(_rule("from", [_sources(ragbase, sources)], port))
+    callers = [dict(peer) for peer in ragbase.spec.network_policy.allow_from]
     if component == API:
-        callers = [dict(peer) for peer in ragbase.spec.network_policy.allow_from]
         found.append(_rule("from", [OPERATOR_PEER, *callers], API_PORT))
-    if ragbase.spec.monitoring.service_monitor and component in {API, WORKER}:
+    if component == LOCALRAG and callers:
+        found.append(_rule("from", callers, LOCALRAG_PORT))
+    if ragbase.spec.monitoring.service_monitor and component in {API, WORKER, LOCALRAG}:
         found.append(_rule("from", [PROMETHEUS_PEER], METRICS_PORT))
     if ragbase.spec.monitoring.service_monitor and component in servers:
         found.append(_rule("from", [PROMETHEUS_PEER], MODEL_PORT))
@@ -131,8 +143,10 @@ def _outside(ragbase: RagBase, component: str, servers: Sequence[str]) -> list[i
     ports: set[int] = set()
     if spec.database.mode == "external" and component != BENCHMARK:
         ports.add(POSTGRES_PORT)
-    if component in {API, WORKER}:
+    if component in {API, WORKER, LOCALRAG}:
         ports |= {_port_of(url) for url in _outside_urls(ragbase)}
+    if component == LOCALRAG:
+        ports |= {HTTPS_PORT, _port_of(_openai_url(ragbase))}
     return sorted(ports)
 
 
@@ -145,6 +159,12 @@ def _outside_urls(ragbase: RagBase) -> Iterator[str]:
         for purpose in (spec.llm.contextual, spec.llm.extraction):
             if purpose.base_url is not None:
                 yield purpose.base_url
+
+
+def _openai_url(ragbase: RagBase) -> str:
+    """Where requests with `useOpenAI` go; by default OpenAI."""
+    settings = {**ragbase.spec.api.settings, **ragbase.spec.localrag.settings}
+    return settings.get("LOCALRAG_OPENAI_BASE_URL", "")
 
 
 def _cnpg_policy(ragbase: RagBase, edges: Sequence[Edge]) -> Manifest:

@@ -28,6 +28,7 @@ def secret_uses(spec: RagBaseSpec) -> frozenset[SecretUse]:
         spec.embeddings.pod,
         spec.api.pod,
         spec.workers.pod,
+        spec.localrag.pod,
         *(reranker.pod for reranker in spec.rerankers),
     ]
     return api_uses(spec).union(*(pod_uses(each) for each in overrides))

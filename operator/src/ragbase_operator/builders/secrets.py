@@ -15,6 +15,7 @@ from ragbase_operator.builders.components import (
     api_url,
     cluster_name,
     host,
+    localrag_url,
 )
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.objects import secret_object
@@ -48,7 +49,7 @@ def generated(ragbase: RagBase, inputs: Inputs) -> dict[str, dict[str, str]]:
     spec = ragbase.spec
     if spec.database.mode != "external":
         found[names.database_secret(ragbase.name)] = _database(ragbase, inputs)
-    if spec.graph.enabled:
+    if spec.graph.projected:
         found[names.memgraph_secret(ragbase.name)] = _memgraph(ragbase, inputs)
     if spec.api.auth.enabled and spec.api.auth.existing_secret is None:
         found[names.api_key_secret(ragbase.name)] = _api_keys(ragbase, inputs)
@@ -105,6 +106,8 @@ def _api_keys(ragbase: RagBase, inputs: Inputs) -> dict[str, str]:
 
 def _client(ragbase: RagBase, inputs: Inputs) -> dict[str, str]:
     found = {"url": api_url(ragbase)}
+    if ragbase.spec.localrag.enabled:
+        found["localragUrl"] = localrag_url(ragbase)
     if ragbase.spec.api.auth.enabled:
         there = _there(inputs, names.client_secret(ragbase.name))
         found["apiKey"] = there.get("apiKey") or api_key(inputs.fresh["client"])

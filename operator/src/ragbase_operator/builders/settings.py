@@ -25,6 +25,7 @@ from ragbase_operator.models.objects import RagBase
 __all__ = [
     "DRAIN_SECONDS",
     "api_env",
+    "asks_gliner",
     "config_map",
     "database_env",
     "extraction_of",
@@ -102,6 +103,11 @@ def extraction_of(ragbase: RagBase) -> str:
     return "llm" if spec.llm is not None and spec.llm.extraction.enabled else "ner"
 
 
+def asks_gliner(ragbase: RagBase) -> bool:
+    """Whether entities are found by a server of its own; spaCy runs in the workers."""
+    return extraction_of(ragbase) == "ner" and ragbase.spec.graph.ner.engine == "gliner"
+
+
 def _embedding(ragbase: RagBase) -> dict[str, str]:
     embeddings = ragbase.spec.embeddings
     external = embeddings.external
@@ -113,11 +119,10 @@ def _embedding(ragbase: RagBase) -> dict[str, str]:
 
 
 def _graph(ragbase: RagBase) -> dict[str, str]:
-    extraction = extraction_of(ragbase)
-    found = {"RAGBASE_EXTRACTION": extraction}
-    if ragbase.spec.graph.enabled:
+    found = {"RAGBASE_EXTRACTION": extraction_of(ragbase)}
+    if ragbase.spec.graph.projected:
         found["MEMGRAPH_URL"] = f"bolt://{host(ragbase, MEMGRAPH)}:{BOLT_PORT}"
-    if extraction == "ner":
+    if asks_gliner(ragbase):
         ner = ragbase.spec.graph.ner
         found |= {
             "RAGBASE_NER_URL": f"http://{host(ragbase, NER)}",
@@ -166,7 +171,7 @@ def _key_env(ragbase: RagBase) -> list[dict[str, Any]]:
     env: list[dict[str, Any]] = []
     if spec.embeddings.external is not None:
         env += from_key("EMBEDDING_API_KEY", spec.embeddings.external.api_key_secret_ref)
-    if spec.graph.enabled:
+    if spec.graph.projected:
         secret = names.memgraph_secret(ragbase.name)
         env += [
             from_secret("MEMGRAPH_USERNAME", secret, "username"),

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ragbase_operator.models.base import Part
+from ragbase_operator.models.base import Part, Rule
+from ragbase_operator.models.model_servers import CUDA_IS_NOT_AMD, Device, Gpu
 from ragbase_operator.models.pods import Image, PodOverrides, Resources, SecretKey, Storage
 from ragbase_operator.models.texts import SET, HttpUrl, StorageSize
 
@@ -20,11 +21,14 @@ class MemgraphStorage(Storage):
 
 
 class Memgraph(Part):
-    """The Memgraph that holds the projection of the graph.
+    """The Memgraph that holds a projection of the graph, whose canonical rows are in Postgres.
 
     Its nodes need `vm.max_map_count` of 262144 or more.
     """
 
+    enabled: bool = Field(
+        default=True, description="false: none is run, and Postgres answers all of the graph."
+    )
     image: Image = Field(default_factory=Image, description="Memgraph MAGE.")
     storage: MemgraphStorage = Field(
         default_factory=MemgraphStorage, description="Volume of the projection."
@@ -39,26 +43,48 @@ class Memgraph(Part):
 
 
 class Ner(Part):
-    """Named entity recognition without a language model (GLiNER in the inference server)."""
+    """Named entity recognition without a language model."""
 
+    engine: Literal["spacy", "gliner"] = Field(
+        default="spacy",
+        description="spacy: in the workers themselves, English, nothing is fetched; gliner: a "
+        "server of its own with a model of many languages, on an image with torch.",
+    )
     model: str = Field(
         default="urchade/gliner_multi-v2.1",
         min_length=1,
         max_length=256,
-        description="Id on the Hugging Face hub.",
+        description="Of engine gliner: id on the Hugging Face hub.",
     )
     labels: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
         default_factory=lambda: ["person", "organization", "location", "product", "event"],
         min_length=1,
         max_length=64,
-        description="Kinds of entities that are looked for.",
+        description="Of engine gliner: kinds of entities that are looked for.",
         json_schema_extra=SET,
     )
-    threshold: float = Field(default=0.5, ge=0, le=1, description="Least probability of an entity.")
+    threshold: float = Field(
+        default=0.5, ge=0, le=1, description="Of engine gliner: least probability of an entity."
+    )
+    device: Device = Field(default="cpu", description="What the server computes on.")
+    image: Image = Field(
+        default_factory=Image,
+        description="The server's image; needed on cpu, where the default one has no torch.",
+    )
+    gpu: Gpu = Field(default_factory=Gpu, description="For device cuda and rocm.")
     pod: PodOverrides = Field(default_factory=PodOverrides, description="Changes to the pod.")
     resources: Resources = Field(
         default_factory=lambda: Resources(requests={"cpu": "500m", "memory": "2Gi"}),
         description="Of the server.",
+    )
+    rules = (
+        CUDA_IS_NOT_AMD,
+        Rule(
+            "self.engine != 'gliner' || self.device != 'cpu' || has(self.image.repository) "
+            "|| has(self.image.tag) || has(self.image.digest)",
+            "engine gliner needs torch, which the default image for cpu has not: name an `image` "
+            "(inference-cpu, built with TORCH_VERSION), or use device rocm or cuda",
+        ),
     )
 
 
@@ -73,6 +99,11 @@ class Graph(Part):
         default="auto", description="auto: llm where an LLM is configured, else ner."
     )
     ner: Ner = Field(default_factory=Ner, description="Extraction without a language model.")
+
+    @property
+    def projected(self) -> bool:
+        """Whether a Memgraph holds a projection of it."""
+        return self.enabled and self.memgraph.enabled
 
 
 class LlmPurpose(Part):

@@ -10,7 +10,7 @@ from ragbase_operator.models.base import Part, Rule
 from ragbase_operator.models.pods import Image, PodOverrides, Resources, SecretKey
 from ragbase_operator.models.texts import HttpUrl, Labels, PassThrough
 
-__all__ = ["Device", "Embeddings", "ExternalServer", "Gpu", "Reranker"]
+__all__ = ["CUDA_IS_NOT_AMD", "Device", "Embeddings", "ExternalServer", "Gpu", "Reranker"]
 
 Device = Literal["cpu", "cuda", "rocm"]
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -27,12 +27,13 @@ _NO_TEI_ON_ROCM = Rule(
     "self.engine != 'tei' || self.device != 'rocm'",
     "TEI has no ROCm image: use engine ragbase with device rocm",
 )
-_CUDA_IS_NOT_AMD = Rule(
+CUDA_IS_NOT_AMD = Rule(
     "self.device != 'cuda' || (self.gpu.resourceName != 'amd.com/gpu' "
     "&& !('feature.node.kubernetes.io/amd-gpu' in self.gpu.nodeSelector))",
     "the defaults of `gpu` are AMD's: for device cuda set gpu.resourceName, such as "
     "nvidia.com/gpu, and gpu.nodeSelector, such as {}",
 )
+"""A rule of all that may run on a GPU."""
 
 
 class ExternalServer(Part):
@@ -101,7 +102,7 @@ class Embeddings(Part):
     )
     rules = (
         _NO_TEI_ON_ROCM,
-        _CUDA_IS_NOT_AMD,
+        CUDA_IS_NOT_AMD,
         Rule(
             "self.engine != 'openai' || has(self.external)",
             "engine openai needs `external.url`",
@@ -163,8 +164,8 @@ class Reranker(Part):
             "TEI cannot run Qwen rerankers: use engine ragbase",
         ),
         Rule(
-            "has(self.shareWith) || " + _CUDA_IS_NOT_AMD.rule,
-            _CUDA_IS_NOT_AMD.message,
+            "has(self.shareWith) || " + CUDA_IS_NOT_AMD.rule,
+            CUDA_IS_NOT_AMD.message,
         ),
         Rule(
             "!has(self.shareWith) || (self.shareWith != self.name && self.engine == 'ragbase' "

@@ -47,7 +47,7 @@ class NetworkPolicy(Part):
     allow_from: list[PassThrough] = Field(
         default_factory=list,
         max_length=32,
-        description="Peers that may reach the API, as in a NetworkPolicy.",
+        description="Peers that may reach the API and the second API, as in a NetworkPolicy.",
     )
 
 

@@ -113,10 +113,25 @@ class Localrag(Part):
     enabled: bool = Field(default=False, description="Whether there is one.")
     replicas: int = Field(default=1, ge=0, le=16, description="Pods.")
     storage: LocalragStorage = Field(
-        default_factory=LocalragStorage, description="Volume of its models."
+        default_factory=LocalragStorage, description="Volume of its models, where one is made."
+    )
+    existing_claim: ObjectName | None = Field(
+        default=None,
+        description="A claim that exists, readable by all nodes, instead: models are below `models`.",
+    )
+    settings: Parameters = Field(
+        default_factory=dict,
+        description="Settings of this API alone by their environment names, such as "
+        "LOCALRAG_EMBEDDING_MODEL; they win over those of `api.settings`.",
     )
     resources: Resources = Field(
         default_factory=lambda: Resources(requests={"cpu": "500m", "memory": "1Gi"}),
         description="Of one pod.",
     )
     pod: PodOverrides = Field(default_factory=PodOverrides, description="Changes to the pods.")
+    rules = (
+        Rule(
+            "self.replicas <= 1 || has(self.existingClaim)",
+            "more than one pod needs `existingClaim`: the volume that is made is for one node",
+        ),
+    )

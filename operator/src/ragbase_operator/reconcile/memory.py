@@ -31,6 +31,8 @@ class Memory:
     written: Written = field(default_factory=Written)
     answer: SearchAnswer | None = None
     answered_at: datetime | None = None
+    projection: str | None = None
+    projected_at: datetime | None = None
     counts: Counts | None = None
     counted_at: datetime | None = None
 

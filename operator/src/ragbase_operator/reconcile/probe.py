@@ -43,6 +43,10 @@ class Probe(Protocol):
         """What is stored; None where the API does not tell."""
         ...
 
+    async def projection(self, url: str, key: str | None) -> str | None:
+        """How the API finds Memgraph: `connected`, or what is wrong; None where it does not tell."""
+        ...
+
 
 class HttpProbe:
     """Implements `Probe` over HTTP. Connections are not kept: a probe asks once in a while."""
@@ -76,6 +80,17 @@ class HttpProbe:
         fields = (body.get(name) for name in ("documents", "chunks", "entities"))
         documents, chunks, entities = (each if isinstance(each, int) else 0 for each in fields)
         return Counts(documents, chunks, entities)
+
+    async def projection(self, url: str, key: str | None) -> str | None:
+        """See `Probe.projection`; `memgraph` of the API's `/health`."""
+        try:
+            status, body = await self._ask("GET", f"{url}/health", key, None)
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return None
+        if status != HTTPStatus.OK or not isinstance(body, dict):
+            return None
+        word = body.get("memgraph")
+        return word if isinstance(word, str) else None
 
     async def _ask(self, method: str, url: str, key: str | None, body: Any) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

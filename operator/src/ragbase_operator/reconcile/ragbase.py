@@ -27,7 +27,7 @@ from ragbase_operator.reconcile.plan import Plan, make_plan
 from ragbase_operator.reconcile.reading import is_paused, read_ragbase, version_of
 from ragbase_operator.reconcile.reindex import index_embedding, keep_index, needs_reindex
 from ragbase_operator.reconcile.report import newest_of, status_of
-from ragbase_operator.reconcile.searching import count, index_of, search
+from ragbase_operator.reconcile.searching import count, index_of, projection, search
 from ragbase_operator.status.judge import Facts, judge
 from ragbase_operator.status.reasons import Reason, Type
 from ragbase_operator.status.snapshot import Snapshot
@@ -143,6 +143,10 @@ async def _judge(
     if verdicts[Type.READY].reason is not Reason.PROGRESSING or not _parts_hold(verdicts):
         return verdicts
     key = probe_key(ragbase, made.observed.secrets)
+    graph = await projection(ragbase, key, context, memory)
+    if graph is not None:
+        ready = Verdict(graph.status, graph.reason, f"{Type.GRAPH}: {graph.message}")
+        return {**verdicts, Type.GRAPH: graph, Type.READY: ready}
     return {**verdicts, Type.READY: await search(ragbase, key, context, memory)}
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ragbase_operator.builders import names
-from ragbase_operator.builders.components import API, LOCALRAG, api_url
+from ragbase_operator.builders.components import API, api_url, localrag_url
 from ragbase_operator.builders.labels import component_of, selector_of
 from ragbase_operator.models.manifest import Manifest, Ref
 from ragbase_operator.models.objects import RagBase
@@ -19,7 +19,6 @@ from ragbase_operator.status.verdict import Verdict
 __all__ = ["images_of", "newest_of", "status_of"]
 
 _WORKLOADS = ("Deployment", "StatefulSet")
-LOCALRAG_PORT = 57_352
 
 
 def status_of(
@@ -67,8 +66,7 @@ def newest_of(tasks: Iterable[Manifest], ragbase: str, extra: Sequence[str] = ()
 def _endpoints(ragbase: RagBase) -> dict[str, str]:
     found = {"api": api_url(ragbase), "clientSecret": names.client_secret(ragbase.name)}
     if ragbase.spec.localrag.enabled:
-        host = names.child(ragbase.name, LOCALRAG)
-        found["localrag"] = f"http://{host}.{ragbase.namespace}.svc:{LOCALRAG_PORT}"
+        found["localrag"] = localrag_url(ragbase)
     return found
 
 

@@ -14,11 +14,13 @@ from ragbase_operator.reconcile.probe import SearchAnswer
 from ragbase_operator.status.reasons import Reason
 from ragbase_operator.status.verdict import Verdict, bad, good
 
-__all__ = ["count", "index_of", "search"]
+__all__ = ["count", "index_of", "projection", "search"]
 
 SEARCH_EVERY = timedelta(seconds=30)
 """An answer is believed for so long; a refusal is tried again in each pass."""
 COUNT_EVERY = timedelta(seconds=60)
+CONNECTED = "connected"
+"""`memgraph` of the API's health where all is well."""
 
 
 async def search(ragbase: RagBase, key: str | None, context: Context, memory: Memory) -> Verdict:
@@ -29,6 +31,28 @@ async def search(ragbase: RagBase, key: str | None, context: Context, memory: Me
         answer = await context.probe.search(api_url(ragbase), key)
         memory.answer, memory.answered_at = answer, now
     return _verdict(answer)
+
+
+async def projection(
+    ragbase: RagBase, key: str | None, context: Context, memory: Memory
+) -> Verdict | None:
+    """What keeps the API from Memgraph; None: nothing, there is none, or the API does not tell.
+
+    As a search: a good answer is believed for a while, any other is asked again in each pass.
+    """
+    if not ragbase.spec.graph.projected:
+        return None
+    now = context.clock()
+    if memory.projection != CONNECTED or _is_old(memory.projected_at, now, SEARCH_EVERY):
+        memory.projection = await context.probe.projection(api_url(ragbase), key)
+        memory.projected_at = now
+    if memory.projection in (None, CONNECTED):
+        return None
+    return bad(
+        Reason.GRAPH_UNREACHABLE,
+        f"the API cannot use Memgraph: {memory.projection}; until then Postgres answers, and what "
+        f"Memgraph missed is brought in afterwards",
+    )
 
 
 async def count(

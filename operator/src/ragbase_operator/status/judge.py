@@ -129,6 +129,8 @@ def _without_workload(part: Type, spec: RagBaseSpec) -> Verdict:
     }
     if external.get(part):
         return good(Reason.EXTERNAL, "run by somebody else; the search at the end of all tells")
+    if part is Type.GRAPH and spec.graph.enabled:
+        return good(Reason.AVAILABLE, "in Postgres; the workers find entities themselves")
     if part in (Type.RERANKERS, Type.GRAPH):
         return good(Reason.DISABLED, "not asked for in the spec")
     return bad(Reason.PROGRESSING, "nothing of it is there yet")

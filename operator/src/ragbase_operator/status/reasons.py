@@ -63,6 +63,7 @@ class Reason(StrEnum):
     VOLUME_GROWTH = "VolumeNotExpandable"
     CNPG_ABSENT = "CloudNativePgAbsent"
     MIGRATION_FAILED = "MigrationFailed"
+    GRAPH_UNREACHABLE = "GraphUnreachable"
     EMBEDDING_CHANGED = "EmbeddingChanged"
     SEARCH_FAILED = "SearchFailed"
     NOT_READY = "NotReady"
