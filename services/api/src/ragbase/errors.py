@@ -5,6 +5,7 @@
     │   ├── TooLargeError        413  … by making it smaller
     │   ├── LlmInputTooLongError      … by asking the language model about less
     │   └── UnsupportedMediaTypeError 415  … by sending another kind of file
+    ├── ContradictoryError       400  the request contradicts itself
     ├── UnauthenticatedError     401  no key, or one that is not valid
     ├── ForbiddenError           403  the key may not do this
     ├── NotFoundError            404
@@ -29,6 +30,7 @@ __all__ = [
     "BackupError",
     "ConfigurationError",
     "ConflictError",
+    "ContradictoryError",
     "DatabaseUnavailableError",
     "DeadlineExceededError",
     "EmbedderUnavailableError",
@@ -83,6 +85,13 @@ class LlmInputTooLongError(InvalidInputError):
     """The prompt does not fit the language model, or its server's body limit."""
 
     code = "llm_input_too_long"
+
+
+class ContradictoryError(RagBaseError):
+    """The request contradicts itself, whatever is stored."""
+
+    status = 400
+    code = "bad_request"
 
 
 class UnauthenticatedError(RagBaseError):

@@ -30,6 +30,8 @@ from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.routes.deps import Services
 from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.concept_relations import ConceptRelationService
+from ragbase.services.concepts import ConceptService
 from ragbase.services.context_fill import ContextFill
 from ragbase.services.contextual import ContextWriter
 from ragbase.services.deletion import DeletionService
@@ -331,6 +333,10 @@ def _wire(
         stats=StatsService(database),
         collections=collections,
         entities=EntityService(database, collections),
+        concepts=ConceptService(database, collections, limits, enabled=settings.graph_enabled),
+        concept_relations=ConceptRelationService(
+            database, collections, limits, enabled=settings.graph_enabled
+        ),
         embedding=embedding,
         health=_health(database, dialect, embedding, rerankers, llms),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),

@@ -16,6 +16,7 @@ from ragbase.loopback import is_loopback
 from ragbase.routes import (
     batch,
     collections,
+    concepts,
     deletion,
     documents,
     embed,
@@ -24,6 +25,7 @@ from ragbase.routes import (
     jobs,
     keys,
     page,
+    relations,
     rerank,
     search,
     search_graph,
@@ -94,7 +96,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
         page, batch, upload, deletion, documents, search, search_graph, stats, collections, embed,
-        entities, rerank, jobs, keys, health,
+        entities, concepts, relations, rerank, jobs, keys, health,
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:

@@ -32,6 +32,8 @@ class Target:
     job_id: int
     key_id: str
     entity_id: int = 0
+    concept_id: int = 0
+    relation_id: int = 0
 
     @property
     def collection(self) -> str:
@@ -49,6 +51,8 @@ class Target:
             (str(self.job_id), "JOB"),
             (self.key_id, "KEY"),
             (str(self.entity_id), "ENTITY"),
+            (str(self.concept_id), "CONCEPT"),
+            (str(self.relation_id), "RELATION"),
         ):
             said = said.replace(own, shared)
         return said
@@ -294,6 +298,54 @@ def one_entity(t: Target) -> Iterator[Call]:
         yield Call("POST", "/v1/entities/merge", {"json": body})
 
 
+@aims_at("get", "/v1/concepts")
+def list_concepts(t: Target) -> Iterator[Call]:
+    names = (t.collection, "default", OWN)
+    for asked in (*EXTREMES, *({"collection": name} for name in names)):
+        for more in ({}, {"text": t.word}, {"type": t.text("type")}):
+            yield Call("GET", "/v1/concepts", {"params": {**asked, **more}})
+
+
+@aims_at("post", "/v1/concepts")
+def put_concept(t: Target) -> Iterator[Call]:
+    for name in (t.collection, "default", OWN):
+        body = {"name": t.text("concept"), "collection": name}
+        yield Call("POST", "/v1/concepts", {"json": body})
+    yield Call("POST", "/v1/concepts", {"json": {"name": t.text("concept")}})
+
+
+@aims_at("get", "/v1/concepts/{concept_id}")
+@aims_at("patch", "/v1/concepts/{concept_id}")
+@aims_at("delete", "/v1/concepts/{concept_id}")
+def one_concept(t: Target) -> Iterator[Call]:
+    for concept_id in (t.concept_id, t.concept_id + 1):
+        yield Call("GET", f"/v1/concepts/{concept_id}")
+        for body in ({"name": "taken"}, {"metadata": {}}, {}):
+            yield Call("PATCH", f"/v1/concepts/{concept_id}", {"json": body})
+        yield Call("DELETE", f"/v1/concepts/{concept_id}")
+
+
+@aims_at("post", "/v1/relations")
+@aims_at("get", "/v1/relations")
+@aims_at("delete", "/v1/relations/{relation_id}")
+def relations(t: Target) -> Iterator[Call]:
+    theirs, other = t.text("concept"), t.text("neighbour")
+    for ends in ((theirs, other), (theirs, "own concept"), ("own concept", theirs)):
+        for name in (t.collection, OWN, "default"):
+            body = {
+                "source_name": ends[0],
+                "target_name": ends[1],
+                "relation_type": t.text("type"),
+                "collection": name,
+            }
+            yield Call("POST", "/v1/relations", {"json": body})
+    for name in (t.collection, OWN, "default"):
+        for concept in (theirs, other, "own concept"):
+            asked = {"concept_name": concept, "collection": name}
+            yield Call("GET", "/v1/relations", {"params": asked})
+    yield Call("DELETE", f"/v1/relations/{t.relation_id}")
+
+
 @aims_at("get", "/v1/stats")
 def stats(t: Target) -> Iterator[Call]:
     yield Call("GET", "/v1/stats", {"params": {"collection": t.collection}})
@@ -400,7 +452,7 @@ class Tenants:
         """Fill both collections (and ``default``, which is not the tenant's either)."""
         async with database.transaction() as connection:
             # Ids that no count, size or position in an answer can look like.
-            for table in ("documents", "jobs", "entities"):
+            for table in ("documents", "jobs", "entities", "concepts", "concept_relations"):
                 await connection.execute(
                     "SELECT setval(pg_get_serial_sequence($1, 'id'), 7310000)", table
                 )
@@ -427,10 +479,20 @@ class Tenants:
         async with database.transaction() as connection:
             job_id = await _failed_job(connection, names)
             entity_id = await _entities(connection, names)
+            concept_id, relation_id = await _concepts(connection, names.collection, names)
+            await _concepts(connection, OWN, None)
         key = await admin.post("/v1/keys", json={"name": names.text("key")})
         return cls(
-            Target(CANARY, names.document_id, job_id, key.json()["id"], entity_id),
-            Target("qjv", 7319998, 7319999, "nobodyskey00", 7319996),
+            Target(
+                CANARY,
+                names.document_id,
+                job_id,
+                key.json()["id"],
+                entity_id,
+                concept_id,
+                relation_id,
+            ),
+            Target("qjv", 7319998, 7319999, "nobodyskey00", 7319996, 7319994, 7319992),
             database,
         )
 
@@ -448,6 +510,14 @@ class Tenants:
                 "AND external_id IS DISTINCT FROM 'own-1'",
                 OWN,
             )
+            await connection.execute(
+                f"DELETE FROM concepts WHERE {ours} AND name NOT LIKE 'own %'", OWN
+            )
+            await connection.execute(
+                "DELETE FROM concept_relations r USING concepts s, concepts t "
+                "WHERE s.id = r.source_id AND t.id = r.target_id AND r.type <> 'OWN' "
+                "AND s.name LIKE 'own %' AND t.name LIKE 'own %'"
+            )
 
     async def everything_of_theirs(self) -> dict[str, list[str]]:
         """All rows that are not the tenant's own, as text."""
@@ -455,6 +525,7 @@ class Tenants:
         async with self.database.read() as connection:
             for table in (
                 "documents", "chunks", "embeddings", "jobs", "entities", "mentions", "relations",
+                "concepts",
             ):  # fmt: skip
                 rows = await connection.fetch(
                     f"SELECT t::text FROM {table} t LEFT JOIN collections k "
@@ -462,6 +533,12 @@ class Tenants:
                     OWN,
                 )
                 found[table] = [row[0] for row in rows]
+            rows = await connection.fetch(
+                "SELECT r::text FROM concept_relations r JOIN concepts s ON s.id = r.source_id "
+                "JOIN collections k ON k.id = s.collection_id WHERE k.name <> $1 ORDER BY 1",
+                OWN,
+            )
+            found["concept_relations"] = [row[0] for row in rows]
             for table in ("collections", "api_keys"):
                 rows = await connection.fetch(
                     f"SELECT (to_jsonb(t) - 'last_used_at')::text FROM {table} t "
@@ -512,3 +589,30 @@ async def _entities(connection: Connection, names: Target) -> int:
         names.text("type"),
     )
     return entity_id
+
+
+async def _concepts(
+    connection: Connection, collection: str, names: Target | None
+) -> tuple[int, int]:
+    """Two related concepts of a collection; ids of the first one and of the relation."""
+    first, second, kind = ("own concept", "own neighbour", "OWN")
+    if names is not None:
+        first, second, kind = names.text("concept"), names.text("neighbour"), names.text("type")
+    row = await connection.fetchrow(
+        """
+        WITH c AS (
+            INSERT INTO concepts (collection_id, name, type, description)
+            SELECT k.id, n, $3, n FROM collections k, unnest($2::text[]) n WHERE k.name = $1
+            RETURNING id
+        ), r AS (
+            INSERT INTO concept_relations (source_id, target_id, type)
+            SELECT min(id), max(id), $3 FROM c RETURNING id
+        )
+        SELECT (SELECT min(id) FROM c), (SELECT id FROM r)
+        """,
+        collection,
+        [first, second],
+        kind,
+    )
+    assert row is not None
+    return row[0], row[1]

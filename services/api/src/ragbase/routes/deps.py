@@ -17,6 +17,8 @@ from ragbase.models.access import Access
 from ragbase.routes.auth import bound_access
 from ragbase.services.batch import BatchService
 from ragbase.services.collections import CollectionService
+from ragbase.services.concept_relations import ConceptRelationService
+from ragbase.services.concepts import ConceptService
 from ragbase.services.context_fill import ContextFill
 from ragbase.services.deletion import DeletionService
 from ragbase.services.documents import DocumentService
@@ -41,6 +43,9 @@ __all__ = [
     "Batches",
     "CollectionName",
     "Collections",
+    "ConceptId",
+    "ConceptRelations",
+    "Concepts",
     "Deletion",
     "DocumentId",
     "Documents",
@@ -52,6 +57,7 @@ __all__ = [
     "JobId",
     "Jobs",
     "Keys",
+    "RelationId",
     "Rerank",
     "Search",
     "Services",
@@ -78,6 +84,8 @@ class Services:
     stats: StatsService
     collections: CollectionService
     entities: EntityService
+    concepts: ConceptService
+    concept_relations: ConceptRelationService
     embedding: EmbeddingRuntime
     health: HealthService
     keys: KeyService
@@ -101,6 +109,8 @@ class Services:
             graph_search=self.graph_search.seen_by(access),
             collections=self.collections.seen_by(access),
             entities=self.entities.seen_by(access),
+            concepts=self.concepts.seen_by(access),
+            concept_relations=self.concept_relations.seen_by(access),
             batches=self.batches.seen_by(access),
             deletion=self.deletion.seen_by(access),
             stats=self.stats.seen_by(access),
@@ -168,6 +178,14 @@ async def _entities(request: Request) -> EntityService:
     return _services(request).entities.seen_by(bound_access(request))
 
 
+async def _concepts(request: Request) -> ConceptService:
+    return _services(request).concepts.seen_by(bound_access(request))
+
+
+async def _concept_relations(request: Request) -> ConceptRelationService:
+    return _services(request).concept_relations.seen_by(bound_access(request))
+
+
 async def _keys(request: Request) -> KeyService:
     bound_access(request)
     return _services(request).keys
@@ -190,6 +208,8 @@ Rerank = Annotated[RerankService, Depends(_rerank)]
 Stats = Annotated[StatsService, Depends(_stats)]
 Collections = Annotated[CollectionService, Depends(_collections)]
 Entities = Annotated[EntityService, Depends(_entities)]
+Concepts = Annotated[ConceptService, Depends(_concepts)]
+ConceptRelations = Annotated[ConceptRelationService, Depends(_concept_relations)]
 Keys = Annotated[KeyService, Depends(_keys)]
 Healths = Annotated[HealthService, Depends(_health)]
 
@@ -210,6 +230,16 @@ EntityId = Annotated[
     int,
     BeforeValidator(_plain_digits, json_schema_input_type=int),
     Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Entity id."),
+]
+ConceptId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Concept id."),
+]
+RelationId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Relation id."),
 ]
 JobId = Annotated[
     int,
