@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import cache
 
 from ragbase.clients.embedder import Embedder
@@ -19,6 +20,7 @@ from ragbase.factory_limits import (
     rerank_limits,
     upload_bounds,
 )
+from ragbase.factory_localrag import open_localrag
 from ragbase.graph.presence import GraphPresence
 from ragbase.ingest.parse.parser import FileParser
 from ragbase.limits import NEW_COLLECTION_FUSION
@@ -82,16 +84,17 @@ _log = get_logger("ragbase.start")
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, embedder: Embedder | None = None
+    settings: Settings, embedder: Embedder | None = None, *, localrag: bool = False
 ) -> AsyncIterator[Services]:
     """Open everything the API needs, and close it at the end.
 
     An ``embedder`` given here is used instead of the one the settings name, and stays open.
+    ``localrag``: the second API is served, too.
 
     Raises `ConfigurationError` or `DatabaseUnavailableError` when it cannot start.
     """
     async with AsyncExitStack() as stack:
-        services, database = await _open(settings, embedder, stack, serve=True)
+        services, database = await _open(settings, embedder, stack, serve=True, localrag=localrag)
         if settings.workers:
             worker = _worker(settings, services, database, concurrency=settings.workers)
             worker.start()
@@ -116,7 +119,12 @@ async def open_worker(
 
 
 async def _open(
-    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack, *, serve: bool
+    settings: Settings,
+    embedder: Embedder | None,
+    stack: AsyncExitStack,
+    *,
+    serve: bool,
+    localrag: bool = False,
 ) -> tuple[Services, Database]:
     prompts = Prompts.load(settings.prompts_dir)
     llms = language_models(settings)
@@ -149,6 +157,9 @@ async def _open(
         extraction,
         query_names(settings, llms, prompts, stack),
     )
+    if localrag:
+        parts = (database, embedding, rerankers, llms, prompts)
+        services = replace(services, localrag=open_localrag(settings, *parts, stack))
     await services.health.start()
     stack.push_async_callback(services.health.stop)
     upkeep, gauges = Upkeep(database, _maintained(dialect, settings)), JobGauges(database)

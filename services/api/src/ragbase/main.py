@@ -42,7 +42,7 @@ from ragbase.services.keys_given import given_keys
 from ragbase.settings import Settings
 from ragbase.telemetry.metrics import BUILD_INFO
 
-__all__ = ["create_app"]
+__all__ = ["check_exposure", "create_app"]
 
 UPLOAD_TIMES_BODY = 10
 """So much longer than a JSON body may a file take to arrive: 64 MiB over 1 Mbit/s."""
@@ -54,25 +54,32 @@ It retrieves; it does not write answers.
 """
 
 
-def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastAPI:
-    """The API for these settings. Its lifespan opens the database and the embedder.
-
-    ``embedder`` takes the place of the one that the settings name; its owner closes it.
-
-    Raises `ConfigurationError` when the settings would expose an open server.
-    """
-    loopback = is_loopback(settings.host)
-    if not (loopback or settings.auth_on or settings.allow_insecure):
+def check_exposure(settings: Settings) -> None:
+    """Raise `ConfigurationError` when the settings would expose an open server."""
+    if not (is_loopback(settings.host) or settings.auth_on or settings.allow_insecure):
         raise ConfigurationError(
             f"RAGBASE_HOST={settings.host} listens beyond this machine, and RAGBASE_AUTH=off lets "
             "everybody in. Unset RAGBASE_AUTH so that callers need an API key, or set "
             "RAGBASE_ALLOW_INSECURE=true behind a proxy that authenticates."
         )
+
+
+def create_app(
+    settings: Settings, *, embedder: Embedder | None = None, localrag: bool = False
+) -> FastAPI:
+    """The API for these settings. Its lifespan opens the database and the embedder.
+
+    ``embedder`` takes the place of the one that the settings name; its owner closes it.
+    ``localrag``: the services are those of the second API, too, which another app serves.
+
+    Raises `ConfigurationError` when the settings would expose an open server.
+    """
+    check_exposure(settings)
     given_keys(settings)  # one of the wrong form is told before anything is opened
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings, embedder) as services:
+        async with open_services(settings, embedder, localrag=localrag) as services:
             app.state.services = services
             yield
 
@@ -89,7 +96,7 @@ def create_app(settings: Settings, *, embedder: Embedder | None = None) -> FastA
     _add_routes(app, settings)
     describe_security(app)
     install_error_handlers(app)
-    _add_middleware(app, settings, loopback=loopback)
+    _add_middleware(app, settings, loopback=is_loopback(settings.host))
     return app
 
 

@@ -33,6 +33,7 @@ from ragbase.services.jobs import JobService
 from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.llm import LanguageModels
+from ragbase.services.localrag.services import LocalragServices
 from ragbase.services.rerank import RerankService
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
@@ -94,6 +95,8 @@ class Services:
     max_batch: int
     extraction: GraphExtraction
     graph_wait: GraphWait
+    localrag: LocalragServices | None = None
+    """None: the second API is not served by this process."""
     verifier: KeyVerifier | None = None
     """None: authentication is off."""
 

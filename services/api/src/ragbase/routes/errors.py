@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from ragbase.errors import (
     InvalidInputError,
@@ -21,7 +22,16 @@ from ragbase.errors import (
 )
 from ragbase.telemetry.logs import get_logger
 
-__all__ = ["HTTP_CODES", "ErrorBody", "ValidationBody", "error_response", "install_error_handlers"]
+__all__ = [
+    "HTTP_CODES",
+    "ErrorBody",
+    "ValidationBody",
+    "error_headers",
+    "error_response",
+    "install_error_handlers",
+    "refusal",
+    "says_json",
+]
 
 _log = get_logger("ragbase.errors")
 
@@ -68,15 +78,28 @@ def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -
     return Response(content, status, dict(headers or {}), media_type="application/json")
 
 
+def error_headers(error: RagBaseError) -> dict[str, str]:
+    """What an error tells HTTP clients beside its body."""
+    if isinstance(error, UnauthenticatedError):
+        return {"www-authenticate": "Bearer"}
+    if isinstance(error, OverloadedError):
+        return {"retry-after": str(max(1, round(error.retry_after)))}
+    if isinstance(error, UnavailableError):
+        return {"retry-after": "2"}
+    return {}
+
+
+def refusal(
+    scope: Scope, error: RagBaseError, headers: Mapping[str, str] | None = None
+) -> Response:
+    """What middleware answers: in the form of the app that it stands before."""
+    form = getattr(scope["app"].state, "refusal", None)
+    return error_response(error, headers) if form is None else form(scope, error, headers)
+
+
 def error_response(error: RagBaseError, headers: Mapping[str, str] | None = None) -> Response:
     """The answer for an error raised on purpose."""
-    extra = dict(headers or {})
-    if isinstance(error, UnauthenticatedError):
-        extra["www-authenticate"] = "Bearer"
-    elif isinstance(error, OverloadedError):
-        extra["retry-after"] = str(max(1, round(error.retry_after)))
-    elif isinstance(error, UnavailableError):
-        extra.setdefault("retry-after", "2")
+    extra = {**error_headers(error), **(headers or {})}
     if isinstance(error, InvalidInputError) and error.field and error.status == 422:
         return _json(422, _field_fault(error), extra)
     return _json(error.status, {"detail": error.message, "code": error.code}, extra)
@@ -102,7 +125,8 @@ def _schema_fault(fault: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _says_json(request: Request) -> bool:
+def says_json(request: Request) -> bool:
+    """Whether the request calls its body JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
 
@@ -120,7 +144,7 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
         raise TypeError from error
     faults = [_schema_fault(fault) for fault in error.errors()]
     for fault in faults:
-        if fault["type"] == "model_attributes_type" and not _says_json(request):
+        if fault["type"] == "model_attributes_type" and not says_json(request):
             fault["msg"] = "Say that the body is JSON: send Content-Type: application/json."
     return _json(422, {"detail": faults, "code": "validation_error"})
 

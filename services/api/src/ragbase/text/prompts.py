@@ -16,6 +16,7 @@ __all__ = ["Prompts"]
 _REQUIRED: Final[Mapping[str, frozenset[str]]] = {
     "concise": frozenset(),
     "contextual_retrieval": frozenset({"document", "chunk"}),
+    "localrag_context": frozenset({"document", "chunk"}),
     "query_entity_extraction": frozenset({"query"}),
 }
 """Prompts by name, each in the file ``<name>.md``, and the placeholders that it must hold."""

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ragbase.errors import RagBaseError, UnauthenticatedError
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.routes.auth import CALLER, MISSING_KEY
-from ragbase.routes.errors import error_response
+from ragbase.routes.errors import refusal
 from ragbase.services.keys_verify import KeyVerifier
 
 __all__ = ["OPEN_PATHS", "Authentication", "presented_key"]
@@ -33,7 +33,7 @@ class Authentication:
                 scope[CALLER] = await _caller(scope)
             except RagBaseError as error:
                 if scope["path"] not in BRIEF_PATHS:
-                    await error_response(error)(scope, receive, send)
+                    await refusal(scope, error)(scope, receive, send)
                     return
         await self._app(scope, receive, send)
 

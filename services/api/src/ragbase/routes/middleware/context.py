@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragbase.errors import UnavailableError
 from ragbase.models.access import Access
 from ragbase.routes.auth import CALLER
-from ragbase.routes.errors import error_response
+from ragbase.routes.errors import refusal
 from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
 
@@ -25,9 +25,13 @@ _QUIET = frozenset({"/health/live", "/health/ready", "/metrics"})
 
 
 def route_template(scope: Scope) -> str:
-    """The route's path template; unknown paths share one label, so labels stay bounded."""
+    """The route's path template; unknown paths share one label, so labels stay bounded.
+
+    Those of the second API begin with its name, as some paths are in both.
+    """
     route = scope.get("route")
-    return getattr(route, "path", None) or "unmatched"
+    prefix: str = getattr(scope["app"].state, "label_prefix", "")
+    return prefix + (getattr(route, "path", None) or "unmatched")
 
 
 _LEAVING = UnavailableError(
@@ -84,7 +88,7 @@ class RequestContext:
                 # The server's patience has ended; the caller learns it, and nothing was stored.
                 # An answer that has begun is cut, which its reader sees.
                 if not sent:
-                    await error_response(_LEAVING)(scope, receive, send_with_id)
+                    await refusal(scope, _LEAVING)(scope, receive, send_with_id)
             finally:
                 metrics.HTTP_INFLIGHT.dec()
                 self._record(scope, status, perf_counter() - started)

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragbase.errors import RagBaseError
 from ragbase.loopback import is_loopback
-from ragbase.routes.errors import error_response
+from ragbase.routes.errors import refusal
 
 __all__ = ["LoopbackHosts"]
 
@@ -31,7 +31,7 @@ class LoopbackHosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not _allowed(scope):
             error = _HostNotAllowedError("This server answers to loopback host names only.")
-            await error_response(error)(scope, receive, send)
+            await refusal(scope, error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

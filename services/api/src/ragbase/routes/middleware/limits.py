@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragbase.errors import OverloadedError, RagBaseError, TooLargeError
-from ragbase.routes.errors import error_response
+from ragbase.routes.errors import refusal
 from ragbase.routes.ndjson import is_line_exchange
 from ragbase.telemetry import metrics
 
@@ -109,7 +109,7 @@ class _BodyRefusedError(BaseException):
 
 async def _refuse(error: RagBaseError, scope: Scope, receive: Receive, send: Send) -> None:
     # The rest of the body stays unread, so the connection cannot be used again.
-    response = error_response(error, headers={"connection": "close"})
+    response = refusal(scope, error, headers={"connection": "close"})
     await response(scope, receive, send)
 
 
@@ -141,7 +141,7 @@ class InflightLimit:
         full = next((places for places in needed if places.taken >= places.limit), None)
         if full is not None:
             metrics.HTTP_SHED.inc()
-            await error_response(full.refusal())(scope, receive, send)
+            await refusal(scope, full.refused())(scope, receive, send)
             return
         for places in needed:
             places.taken += 1
@@ -159,7 +159,7 @@ class _Places:
     setting: str
     taken: int = 0
 
-    def refusal(self) -> OverloadedError:
+    def refused(self) -> OverloadedError:
         return OverloadedError(
             f"{self.limit} {self.what} are in flight ({self.setting}); try again shortly."
         )
@@ -171,4 +171,4 @@ def _stores(scope: Scope) -> bool:
 
 
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_STORED = ("/v1/documents", "/v1/collections")
+_STORED = ("/v1/documents", "/v1/collections", "/v1/store", "/v1/delete")

@@ -1,0 +1,75 @@
+"""The embedding model of stored files: one, whose vectors and indexes the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ragbase.clients.embedder import Embedder
+from ragbase.retrieval.dual import DualIndex
+from ragbase.services.localrag.models import LocalModels
+from ragbase.services.localrag.notes import Note
+from ragbase.storage.embedding_models import EmbeddingModel, ensure_file_model
+from ragbase.storage.pool import Database
+
+__all__ = ["FileModel", "ReadyModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyModel:
+    """The model as requests use it."""
+
+    embedder: Embedder
+    model: EmbeddingModel
+    index: DualIndex
+    notes: list[Note] = field(default_factory=list)
+
+
+class FileModel:
+    """Finds the model by its setting and makes sure that its indexes exist, once a model.
+
+    ``is_default``: nobody chose ``name``, so the served model may stand in.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        models: LocalModels,
+        name: str,
+        *,
+        is_default: bool,
+        index_of: Callable[[EmbeddingModel], DualIndex],
+        hnsw_m: int,
+        hnsw_ef_construction: int,
+    ) -> None:
+        self._database = database
+        self._models = models
+        self._name = name
+        self._is_default = is_default
+        self._index_of = index_of
+        self._hnsw_m = hnsw_m
+        self._hnsw_ef_construction = hnsw_ef_construction
+        self._known: dict[tuple[str, int], tuple[EmbeddingModel, DualIndex]] = {}
+
+    async def ready(self) -> ReadyModel:
+        """The model, loaded or served.
+
+        Raises `NotFoundError` where there is none of the name, and `ConfigurationError` where the
+        stored vectors are of another.
+        """
+        chosen = await self._models.embedder(self._name, default=self._is_default)
+        info = await chosen.model.info()
+        key = info.model, info.dimension
+        if key not in self._known:
+            async with self._database.transaction() as connection:
+                model = await ensure_file_model(
+                    connection,
+                    info.model,
+                    info.dimension,
+                    hnsw_m=self._hnsw_m,
+                    hnsw_ef_construction=self._hnsw_ef_construction,
+                )
+            self._known[key] = model, self._index_of(model)
+        model, index = self._known[key]
+        notes = [chosen.note] if chosen.note is not None else []
+        return ReadyModel(chosen.model, model, index, notes)

@@ -1,0 +1,128 @@
+"""Files of the second API: documents of the collection ``localrag``, each with its chunks.
+
+A file's ``external_id`` is its ``file_id``, its metadata hold ``folder_id``. A chunk without a
+context has no vector of kind ``context``: its content's vector counts for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ragbase.errors import ConflictError
+from ragbase.limits import LOCALRAG, NEW_COLLECTION_FUSION
+from ragbase.models.domain import ChunkDraft, Collection, DocumentDraft, Vectors
+from ragbase.storage import documents
+from ragbase.storage.chunks import insert_chunks
+from ragbase.storage.collections import create_collection, get_collection
+from ragbase.storage.embeddings import insert_vectors
+from ragbase.storage.pool import Connection
+
+__all__ = [
+    "FileRow",
+    "delete_file",
+    "file_collection",
+    "insert_file",
+    "list_files",
+    "made_collection",
+]
+
+_MATCHING = """
+    FROM documents d JOIN collections k ON k.id = d.collection_id
+    WHERE k.name = $1 AND d.external_id IS NOT NULL
+        AND ($2::text IS NULL OR d.metadata @> jsonb_build_object('folder_id', $2::text))
+        AND ($3::text IS NULL OR d.external_id = $3)
+"""
+_PAGE = f"""
+    SELECT f.file_id, f.folder_id, c.content, coalesce(nullif(c.context, ''), c.content)
+    FROM (
+        SELECT d.id, d.external_id AS file_id, d.metadata ->> 'folder_id' AS folder_id
+        {_MATCHING}
+        ORDER BY d.id OFFSET $4 LIMIT $5
+    ) f
+    JOIN chunks c ON c.document_id = f.id AND c.chunk_index = 0
+    ORDER BY f.id
+"""  # noqa: S608 - constants
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file with its first chunk."""
+
+    file_id: str
+    folder_id: str | None
+    content: str
+    context: str
+
+
+async def file_collection(connection: Connection) -> Collection | None:
+    """The collection of files; None before the first one is stored."""
+    return await get_collection(connection, LOCALRAG)
+
+
+async def made_collection(connection: Connection) -> Collection:
+    """The same, made where it is missing."""
+    found = await file_collection(connection)
+    if found is not None:
+        return found
+    try:
+        return await create_collection(connection, LOCALRAG, fusion=NEW_COLLECTION_FUSION)
+    except ConflictError:  # another call made it meanwhile
+        made = await file_collection(connection)
+        assert made is not None
+        return made
+
+
+async def insert_file(
+    connection: Connection,
+    draft: DocumentDraft,
+    chunks: Sequence[ChunkDraft],
+    vectors: Vectors,
+    context_vectors: Vectors,
+    model_id: int,
+) -> datetime:
+    """Store a file: row i of ``vectors`` for chunk i, rows of ``context_vectors`` in order for
+    the chunks that have a context. Returns when."""
+    stored = await documents.insert_document(connection, draft, [], None, None)
+    ids = await insert_chunks(connection, stored.id, draft.collection_id, draft.metadata, chunks)
+    place = (connection, stored.id, draft.collection_id, model_id)
+    await insert_vectors(*place, ids, vectors)
+    placed = [number for number, chunk in zip(ids, chunks, strict=True) if chunk.context]
+    await insert_vectors(*place, placed, context_vectors, kind="context")
+    await connection.execute(
+        "UPDATE collections SET embedding_model_id = $2 "
+        "WHERE id = $1 AND embedding_model_id IS DISTINCT FROM $2",
+        draft.collection_id,
+        model_id,
+    )
+    return stored.created_at
+
+
+async def list_files(
+    connection: Connection, *, folder_id: str | None, file_id: str | None, offset: int, limit: int
+) -> tuple[list[FileRow], int]:
+    """A page of files in the order in which they were stored, and how many there are."""
+    total: int = await connection.fetchval(
+        f"SELECT count(*) {_MATCHING}",
+        LOCALRAG,
+        folder_id,
+        file_id,
+    )
+    rows = await connection.fetch(
+        _PAGE, LOCALRAG, folder_id, file_id, min(offset, documents.MAX_ID), limit
+    )
+    return [FileRow(*row) for row in rows], total
+
+
+async def delete_file(connection: Connection, file_id: str) -> bool:
+    """Remove a file and every trace of it; whether there was one."""
+    collection = await file_collection(connection)
+    if collection is None:
+        return False
+    found = await connection.fetchval(
+        "SELECT id FROM documents WHERE collection_id = $1 AND external_id = $2",
+        collection.id,
+        file_id,
+    )
+    return found is not None and await documents.delete_document(connection, found)
