@@ -45,3 +45,9 @@ class GraphSearchSettings(Section):
         validation_alias=env("RAGBASE_GRAPH_LINKER_TIMEOUT"),
         description="Longest that a search waits for the language model's names, in seconds.",
     )
+    communities_max: int = Field(
+        200_000,
+        ge=1,
+        validation_alias=env("RAGBASE_COMMUNITIES_MAX"),
+        description="Most nodes, and most relations, of a graph whose communities are computed (2 s, 100 MB).",
+    )
