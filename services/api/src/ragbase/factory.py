@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from ragbase.clients.embedder import Embedder
 from ragbase.clients.select import open_embedder
@@ -21,6 +21,7 @@ from ragbase.factory_limits import (
     upload_bounds,
 )
 from ragbase.factory_localrag import open_localrag
+from ragbase.factory_projection import OpenStores, open_stores
 from ragbase.graph.presence import GraphPresence
 from ragbase.ingest.parse.parser import FileParser
 from ragbase.limits import NEW_COLLECTION_FUSION
@@ -44,7 +45,7 @@ from ragbase.services.entities import EntityService
 from ragbase.services.graph_extraction import GraphExtraction
 from ragbase.services.graph_search import GraphSearchService
 from ragbase.services.graph_wait import GraphWait
-from ragbase.services.health import HealthService
+from ragbase.services.health import HealthService, Probe
 from ragbase.services.ingest import IngestLimits, IngestService
 from ragbase.services.jobs import JobLimits, JobService
 from ragbase.services.jobs_gauges import JobGauges
@@ -144,6 +145,7 @@ async def _open(
     rerankers = _open_rerankers(settings) if serve else Rerankers()  # jobs rank nothing
     stack.push_async_callback(rerankers.aclose)
     extraction = open_extraction(settings, database, llms, stack)
+    graph = open_stores(settings, database, stack)
     services = _wire(
         settings,
         database,
@@ -156,10 +158,13 @@ async def _open(
         prompts,
         extraction,
         query_names(settings, llms, prompts, stack),
+        graph,
     )
     if localrag:
         parts = (database, embedding, rerankers, llms, prompts)
         services = replace(services, localrag=open_localrag(settings, *parts, stack))
+    if settings.workers or not serve:  # where jobs are done, the graph is projected, too
+        graph.project(settings, database, stack)
     await services.health.start()
     stack.push_async_callback(services.health.stop)
     upkeep, gauges = Upkeep(database, _maintained(dialect, settings)), JobGauges(database)
@@ -288,6 +293,7 @@ def _wire(
     prompts: Prompts,
     extraction: GraphExtraction,
     names: QueryNames,
+    graph: OpenStores,
 ) -> Services:
     known = KnownCollections(database)
     presence = GraphPresence(database)
@@ -338,7 +344,12 @@ def _wire(
             rerank=RerankStage(rerankers, settings.rerank_text, settings.rerank_timeout_s),
         ),
         graph_search=GraphSearchService(
-            database, settings, presence=presence, names=names, known=known
+            database,
+            settings,
+            presence=presence,
+            names=names,
+            known=known,
+            stores=graph.stores,
         ),
         rerank=RerankService(rerankers, rerank_limits(settings)),
         stats=StatsService(database),
@@ -349,7 +360,7 @@ def _wire(
             database, collections, limits, enabled=settings.graph_enabled
         ),
         embedding=embedding,
-        health=_health(database, dialect, embedding, rerankers, llms),
+        health=_health(database, dialect, embedding, rerankers, llms, graph),
         keys=KeyService(database, *([verifier.forget] if verifier else [])),
         llms=llms,
         contexts=ContextFill(database, embedding, writer),
@@ -390,16 +401,23 @@ def _health(
     embedding: EmbeddingRuntime,
     rerankers: Rerankers,
     llms: LanguageModels,
+    graph: OpenStores,
 ) -> HealthService:
     async def schema() -> None:
         async with database.read() as connection:
             require_current(await check_schema(connection))
 
-    return HealthService(
-        {"postgres": database.ping, "embedding": embedding.embedder.ping},
+    probes: dict[str, Probe] = {"postgres": database.ping, "embedding": embedding.embedder.ping}
+    if graph.projection is not None:
+        probes["memgraph"] = graph.projection.probe
+    health = HealthService(
+        probes,
         embedding,
         schema=schema,
         lexical=dialect.name,
         rerankers=rerankers.all,
         llms=llms.servers,
     )
+    if graph.projection is not None:
+        graph.projection.failed = partial(health.look_soon, "memgraph")
+    return health

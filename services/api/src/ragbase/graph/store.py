@@ -9,9 +9,10 @@ deleted: what no longer exists, or may not be seen, falls out there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ragbase.graph.rows import RowCondition
+from ragbase.models.graph_reads import GraphKind
 
 __all__ = [
     "EDGES_MAX",
@@ -20,12 +21,8 @@ __all__ = [
     "PATH_NODES_MAX",
     "CompileCondition",
     "GraphStore",
-    "Kind",
     "Step",
 ]
-
-Kind: TypeAlias = Literal["entity", "concept"]
-"""Which graph: extracted entities and their relations, or concepts and theirs. They never meet."""
 
 CompileCondition: TypeAlias = Callable[[int], RowCondition]
 """Makes the condition on chunks, its parameters numbered from the given one on."""
@@ -68,7 +65,7 @@ class GraphStore(Protocol):
         """(source, target) of the relations among entities, in that order; at most `EDGES_MAX`."""
 
     async def neighbours(
-        self, kind: Kind, start: int, depth: int, collections: Sequence[int], limit: int
+        self, kind: GraphKind, start: int, depth: int, collections: Sequence[int], limit: int
     ) -> list[Step]:
         """What outgoing relations reach from ``start`` in 1…``depth`` steps, without the start.
 
@@ -78,15 +75,15 @@ class GraphStore(Protocol):
         """
 
     async def path(
-        self, kind: Kind, start: int, end: int, collections: Sequence[int], max_depth: int
+        self, kind: GraphKind, start: int, end: int, collections: Sequence[int], max_depth: int
     ) -> list[int] | None:
         """A shortest path of at most ``max_depth`` relations, both ends included, directions
-        ignored; which of several is fixed. None where there is none, or an end is unknown.
+        ignored; None where there is none. Which of several is fixed.
 
-        Raises `InvalidInputError` (``path_too_wide``) beyond `PATH_NODES_MAX` nodes.
+        The ends are nodes of the collections: callers have looked. Raises `InvalidInputError` (``path_too_wide``) beyond `PATH_NODES_MAX` nodes.
         """
 
-    async def communities(self, kind: Kind, collections: Sequence[int]) -> dict[int, int]:
+    async def communities(self, kind: GraphKind, collections: Sequence[int]) -> dict[int, int]:
         """Node → its community, numbered from 0; −1 for a node without relations.
 
         All nodes of the collections are there, by id. Directions are ignored.

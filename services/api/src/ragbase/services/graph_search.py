@@ -13,7 +13,8 @@ from ragbase.graph.linking import PER_PHRASE, Phrase, link, words_of
 from ragbase.graph.links import Linked
 from ragbase.graph.neighbourhood import load_neighbourhood
 from ragbase.graph.presence import GraphPresence
-from ragbase.graph.subgraph import expand, load_edges, load_nodes
+from ragbase.graph.store import CompileCondition
+from ragbase.graph.subgraph import load_edges, load_nodes
 from ragbase.graph.support import SupportedChunk, load_support, support_of
 from ragbase.models.access import Access
 from ragbase.models.domain import Collection
@@ -24,6 +25,7 @@ from ragbase.retrieval.graph_arm import ranked_chunks
 from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.trace import Trace
 from ragbase.services.graph_answer import GraphFindings, answer_of
+from ragbase.services.graph_stores import GraphReading, GraphStores
 from ragbase.services.known_collections import KnownCollections
 from ragbase.services.search_plan import checked_query, named_collections
 from ragbase.settings import Settings
@@ -36,7 +38,8 @@ OFF = "The graph is off on this server (RAGBASE_GRAPH=false); the other searches
 
 
 class GraphSearchService:
-    """`POST /v1/search/graph`. Reads Postgres alone, where the graph is canonical."""
+    """`POST /v1/search/graph`. Names, texts and chunks come from Postgres, where the graph is
+    canonical; which nodes are near comes from the store that ``stores`` chooses."""
 
     def __init__(
         self,
@@ -46,8 +49,10 @@ class GraphSearchService:
         presence: GraphPresence,
         names: QueryNames,
         known: KnownCollections,
+        stores: GraphStores,
     ) -> None:
         self._database = database
+        self._stores = stores
         self._settings = settings
         self._presence = presence
         self._names = names
@@ -74,9 +79,11 @@ class GraphSearchService:
         started = perf_counter()
         phrases = await self._phrases(request, query, trace)
         ner_s = perf_counter() - started
+        reading = self._stores.begin()
         found = await self._within_budget(
-            request, query, collections, None if node == MATCH_ALL else node, phrases
+            request, query, collections, None if node == MATCH_ALL else node, phrases, reading
         )
+        reading.warn(trace)
         _count(trace, found)
         return answer_of(request, found, trace.warnings, total_s=trace.elapsed, ner_s=ner_s)
 
@@ -100,52 +107,60 @@ class GraphSearchService:
         collections: Sequence[Collection],
         node: Filter | None,
         phrases: Sequence[Phrase],
+        reading: GraphReading,
     ) -> GraphFindings:
         try:
-            async with (
-                asyncio.timeout(self._settings.graph_timeout_s),
-                self._database.acquire() as connection,
-            ):
-                started = perf_counter()
-                linked = await link(
-                    connection,
-                    [collection.id for collection in collections],
-                    words_of(query, collections),
-                    phrases,
-                    fuzzy=request.fuzzy and await self._presence.fuzzy(connection),
-                    max_phrases=request.max_entities,
-                    alike=PER_PHRASE,
-                )
-                return await _around(connection, request, linked, node, started)
+            async with asyncio.timeout(self._settings.graph_timeout_s):
+                return await self._find(request, query, collections, node, phrases, reading)
         except TimeoutError:
             raise DeadlineExceededError(
                 "The graph did not answer within RAGBASE_GRAPH_TIMEOUT.", code="graph_timeout"
             ) from None
 
+    async def _find(
+        self,
+        request: GraphSearchRequest,
+        query: str,
+        collections: Sequence[Collection],
+        node: Filter | None,
+        phrases: Sequence[Phrase],
+        reading: GraphReading,
+    ) -> GraphFindings:
+        started = perf_counter()
+        visible = [collection.id for collection in collections]
+        async with self._database.acquire() as connection:
+            linked = await link(
+                connection,
+                visible,
+                words_of(query, collections),
+                phrases,
+                fuzzy=request.fuzzy and await self._presence.fuzzy(connection),
+                max_phrases=request.max_entities,
+                alike=PER_PHRASE,
+            )
+        filtered = _compiled(node)
+        ids = await reading.expand(list(linked.seeds()), request.hops, filtered)
+        pairs = await reading.edges(ids, filtered)
+        async with self._database.acquire() as connection:
+            nodes = await load_nodes(connection, ids, visible) if ids else []
+            edges = await load_edges(connection, pairs, filtered(3) if filtered else None)
+            graph_s = perf_counter() - started
+            there = [one.id for one in nodes]
+            chunks, scores = await _chunks(connection, request, linked, there, node)
+        return GraphFindings(
+            linked=linked,
+            nodes=nodes,
+            edges=edges,
+            chunks=chunks,
+            scores=scores,
+            graph_s=graph_s,
+            chunks_s=perf_counter() - started - graph_s,
+        )
 
-async def _around(
-    connection: Connection,
-    request: GraphSearchRequest,
-    linked: Linked,
-    node: Filter | None,
-    started: float,
-) -> GraphFindings:
-    on_steps = compile_filter(node, first=4) if node else None
-    on_edges = compile_filter(node, first=2) if node else None
-    ids = await expand(connection, list(linked.seeds()), request.hops, on_steps)
-    nodes = await load_nodes(connection, ids) if ids else []
-    edges = await load_edges(connection, ids, on_edges)
-    graph_s = perf_counter() - started
-    chunks, scores = await _chunks(connection, request, linked, ids, node)
-    return GraphFindings(
-        linked=linked,
-        nodes=nodes,
-        edges=edges,
-        chunks=chunks,
-        scores=scores,
-        graph_s=graph_s,
-        chunks_s=perf_counter() - started - graph_s,
-    )
+
+def _compiled(node: Filter | None) -> CompileCondition | None:
+    """The filter as a condition on chunks, its parameters numbered as a statement needs them."""
+    return None if node is None else lambda first: compile_filter(node, first=first)
 
 
 async def _chunks(

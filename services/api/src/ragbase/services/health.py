@@ -94,6 +94,10 @@ class HealthService:
         """End the probes."""
         await end(self._tasks)
 
+    def look_soon(self, name: str) -> None:
+        """Probe a part without waiting for its turn: somebody saw it fail."""
+        self._states[name].soon.set()
+
     def leave(self) -> None:
         """Not ready from now on: the process is about to end."""
         self.leaving = True

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from ragbase.errors import RagBaseError
 from ragbase.services.background import end, repeat
 from ragbase.storage import collections as store
+from ragbase.storage.graph_outbox import count_graph
 from ragbase.storage.pool import Connection, Database
 from ragbase.telemetry import metrics
 from ragbase.telemetry.logs import get_logger
@@ -51,8 +52,10 @@ class Upkeep:
             await self._maintain(connection)
         async with self._database.read() as connection:
             counts = (await store.count_contents(connection)).values()
+            entities = (await count_graph(connection)).entities
         metrics.INDEX_DOCUMENTS.set(sum(count.documents for count in counts))
         metrics.INDEX_CHUNKS.set(sum(count.chunks for count in counts))
+        metrics.INDEX_ENTITIES.set(entities)
 
     async def _pool(self) -> None:
         metrics.POOL_IN_USE.set(self._database.in_use)

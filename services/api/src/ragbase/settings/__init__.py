@@ -13,6 +13,7 @@ from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
 from ragbase.settings.extraction import ExtractionSettings
 from ragbase.settings.graph_search import GraphSearchSettings
+from ragbase.settings.graph_store import GraphStoreSettings
 from ragbase.settings.jobs import JobSettings
 from ragbase.settings.limits import LimitSettings
 from ragbase.settings.llm import LlmSettings
@@ -27,6 +28,7 @@ __all__ = ["MINILM", "Settings"]
 class Settings(  # pydantic collects fields from the last base to the first
     LocalragSettings,
     LimitSettings,
+    GraphStoreSettings,
     GraphSearchSettings,
     SearchSettings,
     JobSettings,

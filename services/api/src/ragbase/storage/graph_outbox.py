@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import asyncpg
 
+from ragbase.storage.codecs import register_codecs
+from ragbase.storage.connect import single_connection
 from ragbase.storage.pool import Connection
 
 __all__ = [
+    "CHANGES_MAX",
     "WANTED_DAYS",
     "Changes",
+    "GraphRows",
+    "Key",
+    "begin_epoch",
+    "bound_changes",
     "count_changes",
-    "forget_changes",
+    "count_graph",
+    "last_change",
+    "leading",
     "next_fence",
     "note_everything",
-    "note_keys",
+    "note_missing",
     "read_epoch",
     "renew_wish",
     "take_changes",
@@ -52,10 +62,42 @@ _EVERYTHING = """
     UNION ALL SELECT 'relation', source_id, target_id FROM relations
     UNION ALL SELECT DISTINCT 'concept_relation', source_id, target_id FROM concept_relations
 """
-_KEYS = """
+_MISSING = """
     INSERT INTO graph_changes (kind, key, target)
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+    SELECT kind, key, target
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS u (kind, key, target)
+    WHERE NOT CASE kind
+        WHEN 'entity' THEN EXISTS (SELECT FROM entities WHERE id = u.key)
+        WHEN 'concept' THEN EXISTS (SELECT FROM concepts WHERE id = u.key)
+        WHEN 'relation' THEN EXISTS (
+            SELECT FROM relations WHERE source_id = u.key AND target_id = u.target
+        )
+        ELSE EXISTS (
+            SELECT FROM concept_relations WHERE source_id = u.key AND target_id = u.target
+        )
+    END
 """
+_COUNTS = """
+    SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM relations),
+        (SELECT count(*) FROM concepts), (SELECT count(*) FROM concept_relations)
+"""
+_LEADER: Final = 0x7261_6762_6772_7068
+"""Key of the advisory lock of the one projecting process: "ragbgrph" in ASCII."""
+CHANGES_MAX: Final = 1_000_000
+"""More than this are not kept for a projection that is away: it is made anew instead."""
+
+
+Key: TypeAlias = tuple[str, int, int | None]
+"""Kind, key and target, as the outbox holds them."""
+
+
+class GraphRows(NamedTuple):
+    """Counts of rows."""
+
+    entities: int
+    relations: int
+    concepts: int
+    concept_relations: int
 
 
 @dataclass(slots=True)
@@ -68,15 +110,6 @@ class Changes:
     concept_relations: set[tuple[int, int]] = field(default_factory=set)
     taken: int = 0
     """Rows of the outbox that told of them."""
-
-    def rows(self) -> list[tuple[str, int, int | None]]:
-        """(kind, key, target), as the outbox holds them."""
-        return [
-            *(("entity", key, None) for key in sorted(self.entities)),
-            *(("concept", key, None) for key in sorted(self.concepts)),
-            *(("relation", *pair) for pair in sorted(self.relations)),
-            *(("concept_relation", *pair) for pair in sorted(self.concept_relations)),
-        ]
 
 
 async def want_changes(connection: Connection) -> UUID | None:
@@ -139,19 +172,61 @@ async def note_everything(connection: Connection) -> None:
     await connection.execute(_EVERYTHING)
 
 
-async def note_keys(connection: Connection, keys: Sequence[tuple[str, int, int | None]]) -> None:
-    """Note these: (kind, key, target)."""
+async def note_missing(connection: Connection, keys: Sequence[Key]) -> None:
+    """Note those of the keys that are not stored any more."""
     columns = [[key[column] for key in keys] for column in range(3)]
-    await connection.execute(_KEYS, *columns)
+    await connection.execute(_MISSING, *columns)
 
 
-async def count_changes(connection: Connection) -> int:
-    """Rows that wait."""
-    count: int = await connection.fetchval("SELECT count(*) FROM graph_changes")
+async def count_changes(connection: Connection, upto: int | None = None) -> int:
+    """Notes that wait; ``upto``: of those with an id not greater."""
+    count: int = await connection.fetchval(
+        "SELECT count(*) FROM graph_changes WHERE $1::bigint IS NULL OR id <= $1", upto
+    )
     return count
 
 
-async def forget_changes(connection: Connection) -> None:
-    """Take all away and begin a new epoch: whatever is projected is made anew."""
-    await connection.execute("DELETE FROM graph_changes")
+async def last_change(connection: Connection) -> int:
+    """Id of the newest note; 0 where none waits."""
+    newest: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM graph_changes")
+    return newest
+
+
+async def bound_changes(connection: Connection) -> bool:
+    """Take all notes away where there are too many, and begin a new epoch: whatever is projected is
+    made anew. Whether it was so."""
+    many = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM graph_changes OFFSET $1)", CHANGES_MAX
+    )
+    if many:
+        await connection.execute("DELETE FROM graph_changes")
+        await connection.execute("UPDATE graph_projection SET epoch = gen_random_uuid()")
+    return bool(many)
+
+
+async def begin_epoch(connection: Connection) -> None:
+    """Tell projections of this database's past that they are none of its present (a restore)."""
     await connection.execute("UPDATE graph_projection SET epoch = gen_random_uuid()")
+
+
+async def count_graph(connection: Connection) -> GraphRows:
+    """How much there is to project."""
+    row = await connection.fetchrow(_COUNTS)
+    assert row is not None
+    return GraphRows(*row)
+
+
+@asynccontextmanager
+async def leading(dsn: str) -> AsyncIterator[Connection | None]:
+    """A connection of its own whose session is the one that projects; None: another is.
+
+    Raises `DatabaseUnavailableError`, also when the connection is lost meanwhile.
+    """
+    async with single_connection(
+        dsn,
+        wait_s=0,
+        settings={"application_name": "ragbase-projection", "plan_cache_mode": "force_custom_plan"},
+    ) as connection:
+        await register_codecs(connection, None)
+        first = await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LEADER)
+        yield connection if first else None

@@ -125,6 +125,12 @@ JOB_OLDEST = Gauge(
 )
 INDEX_DOCUMENTS = Gauge("ragbase_index_documents", "Documents stored.", registry=REGISTRY)
 INDEX_CHUNKS = Gauge("ragbase_index_chunks", "Chunks stored.", registry=REGISTRY)
+INDEX_ENTITIES = Gauge("ragbase_index_entities", "Entities stored.", registry=REGISTRY)
+PROJECTION_LAG = Gauge(
+    "ragbase_projection_lag_rows",
+    "Notes of changes that the graph's projection has still to follow.",
+    registry=REGISTRY,
+)
 POOL_IN_USE = Gauge("ragbase_db_pool_in_use", "Connections taken.", registry=REGISTRY)
 POOL_WAIT = Histogram(
     "ragbase_db_pool_wait_seconds",
