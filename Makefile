@@ -20,6 +20,12 @@ OPERATOR := operator
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-package ragbase-inference --quiet
 WITH_TORCH := services/inference/pyproject.toml --extra server --extra torch --extra gliner -c requirements/torch.txt
+# What packages of the API's image ask for and nothing there imports: scoring needs no scipy (36 MB), one
+# function of LightRAG neither its stores nor its clients. images/tests/test_left_out.py runs without them.
+API_WITHOUT := $(addprefix --no-emit-package ,scipy pandas python-dateutil tzdata tiktoken xlsxwriter nano-vectordb \
+	configparser google-api-core google-auth google-genai googleapis-common-protos proto-plus pyasn1 pyasn1-modules \
+	cryptography cffi pycparser websockets distro sniffio \
+	aiohttp aiohappyeyeballs aiosignal attrs frozenlist multidict propcache yarl)
 INSTALL := $(UV) pip install --quiet --no-deps --require-hashes --python $(BIN)/python
 
 .PHONY: help
@@ -123,7 +129,7 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	$(COMPILE) operator/pyproject.toml -c requirements/dev.txt -o requirements/operator.txt
-	$(COMPILE) services/api/pyproject.toml -c requirements/dev.txt -o requirements/api.txt
+	$(COMPILE) services/api/pyproject.toml --extra ner --extra lightrag $(API_WITHOUT) -c requirements/dev.txt -o requirements/api.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server -c requirements/dev.txt -o requirements/inference-cpu.txt
 	$(COMPILE) $(WITH_TORCH) -o requirements/inference-cuda.txt
 	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt

@@ -13,7 +13,7 @@ from images.catalogue import ROOT
 
 LOCKS = {
     "operator": ("operator", ()),
-    "api": ("services/api", ()),
+    "api": ("services/api", ("ner", "lightrag")),
     "inference-cpu": ("services/inference", ("server",)),
     "inference-cuda": ("services/inference", ("server", "torch", "gliner")),
     "inference-torch": ("services/inference", ("server", "torch", "gliner")),
