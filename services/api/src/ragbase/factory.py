@@ -43,6 +43,7 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.entities import EntityService
 from ragbase.services.graph_extraction import GraphExtraction
+from ragbase.services.graph_reads import GraphReadService
 from ragbase.services.graph_search import GraphSearchService
 from ragbase.services.graph_wait import GraphWait
 from ragbase.services.health import HealthService, Probe
@@ -358,6 +359,13 @@ def _wire(
         concepts=ConceptService(database, collections, limits, enabled=settings.graph_enabled),
         concept_relations=ConceptRelationService(
             database, collections, limits, enabled=settings.graph_enabled
+        ),
+        graph_reads=GraphReadService(
+            database,
+            collections,
+            graph.stores,
+            timeout_s=settings.graph_timeout_s,
+            enabled=settings.graph_enabled,
         ),
         embedding=embedding,
         health=_health(database, dialect, embedding, rerankers, llms, graph),

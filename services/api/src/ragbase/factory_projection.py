@@ -47,7 +47,7 @@ class OpenStores(NamedTuple):
 
 def open_stores(settings: Settings, database: Database, stack: AsyncExitStack) -> OpenStores:
     """The stores that the settings name. Raises `ConfigurationError`."""
-    postgres = PostgresGraphStore(database, PostgresCommunities(database))
+    postgres = PostgresGraphStore(database, PostgresCommunities(database, settings.communities_max))
     if not settings.projected:
         return OpenStores(GraphStores(postgres))
     bolt = open_bolt(settings)

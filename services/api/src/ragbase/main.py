@@ -21,6 +21,7 @@ from ragbase.routes import (
     documents,
     embed,
     entities,
+    graph,
     health,
     jobs,
     keys,
@@ -103,7 +104,7 @@ def create_app(
 def _add_routes(app: FastAPI, settings: Settings) -> None:
     for module in (
         page, batch, upload, deletion, documents, search, search_graph, stats, collections, embed,
-        entities, concepts, relations, rerank, jobs, keys, health,
+        entities, concepts, relations, graph, rerank, jobs, keys, health,
     ):  # fmt: skip
         app.include_router(module.router)
     if settings.metrics_port is None:

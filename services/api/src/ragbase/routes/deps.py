@@ -25,6 +25,7 @@ from ragbase.services.documents import DocumentService
 from ragbase.services.embedding import EmbeddingRuntime
 from ragbase.services.entities import EntityService
 from ragbase.services.graph_extraction import GraphExtraction
+from ragbase.services.graph_reads import GraphReadService
 from ragbase.services.graph_search import GraphSearchService
 from ragbase.services.graph_wait import GraphWait
 from ragbase.services.health import HealthService
@@ -52,12 +53,14 @@ __all__ = [
     "Documents",
     "Entities",
     "EntityId",
+    "GraphReads",
     "GraphSearch",
     "Healths",
     "Ingest",
     "JobId",
     "Jobs",
     "Keys",
+    "NodeId",
     "RelationId",
     "Rerank",
     "Search",
@@ -87,6 +90,7 @@ class Services:
     entities: EntityService
     concepts: ConceptService
     concept_relations: ConceptRelationService
+    graph_reads: GraphReadService
     embedding: EmbeddingRuntime
     health: HealthService
     keys: KeyService
@@ -114,6 +118,7 @@ class Services:
             entities=self.entities.seen_by(access),
             concepts=self.concepts.seen_by(access),
             concept_relations=self.concept_relations.seen_by(access),
+            graph_reads=self.graph_reads.seen_by(access),
             batches=self.batches.seen_by(access),
             deletion=self.deletion.seen_by(access),
             stats=self.stats.seen_by(access),
@@ -189,6 +194,10 @@ async def _concept_relations(request: Request) -> ConceptRelationService:
     return _services(request).concept_relations.seen_by(bound_access(request))
 
 
+async def _graph_reads(request: Request) -> GraphReadService:
+    return _services(request).graph_reads.seen_by(bound_access(request))
+
+
 async def _keys(request: Request) -> KeyService:
     bound_access(request)
     return _services(request).keys
@@ -213,6 +222,7 @@ Collections = Annotated[CollectionService, Depends(_collections)]
 Entities = Annotated[EntityService, Depends(_entities)]
 Concepts = Annotated[ConceptService, Depends(_concepts)]
 ConceptRelations = Annotated[ConceptRelationService, Depends(_concept_relations)]
+GraphReads = Annotated[GraphReadService, Depends(_graph_reads)]
 Keys = Annotated[KeyService, Depends(_keys)]
 Healths = Annotated[HealthService, Depends(_health)]
 
@@ -238,6 +248,11 @@ ConceptId = Annotated[
     int,
     BeforeValidator(_plain_digits, json_schema_input_type=int),
     Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Concept id."),
+]
+NodeId = Annotated[
+    int,
+    BeforeValidator(_plain_digits, json_schema_input_type=int),
+    Path(ge=-MAX_BIGINT - 1, le=MAX_BIGINT, description="Id of a concept or entity."),
 ]
 RelationId = Annotated[
     int,
