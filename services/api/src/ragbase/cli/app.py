@@ -15,6 +15,7 @@ from ragbase.cli.evaluate import evaluate
 from ragbase.cli.ingest import ingest
 from ragbase.cli.jobs import jobs
 from ragbase.cli.keys import keys
+from ragbase.cli.localrag import localrag
 from ragbase.cli.migrate import migrate
 from ragbase.cli.reference import reference
 from ragbase.cli.restore import restore
@@ -65,6 +66,7 @@ def ragbase(
 
 app.command(rich_help_panel=RUN)(up)
 app.command(rich_help_panel=RUN)(serve)
+app.command(rich_help_panel=RUN)(localrag)
 app.command(rich_help_panel=RUN)(worker)
 app.command(rich_help_panel=RUN)(migrate)
 app.command(rich_help_panel=RUN)(backup)

@@ -39,8 +39,8 @@ def up(
 ) -> None:
     """Start everything: Postgres, schema, model and API.
 
-    Brings a Postgres of its own, listens on http://127.0.0.1:5050 and keeps its state in .ragbase/, so the next start finds
-    your documents again. Ctrl-C stops it all. No container, no GPU, no network needed. With
+    Brings a Postgres of its own, listens on http://127.0.0.1:5050 (the second API on 57352) and keeps its state in .ragbase/,
+    so the next start finds your documents again. Ctrl-C stops it all. No container, no GPU, no network needed. With
     DATABASE_URL set, that Postgres is used (and migrated) instead of one of its own.
 
     [bold]Examples[/bold]
@@ -50,6 +50,7 @@ def up(
       RAGBASE_LOG_LEVEL=warning ragbase up
     """
     from ragbase.cli.ports import claim, url_of
+    from ragbase.cli.second import second_listener
     from ragbase.cli.server import run_api
     from ragbase.cli.steps import Steps
     from ragbase.settings import Settings
@@ -60,16 +61,20 @@ def up(
     quiet = "warning" if settings.log_level == "info" else settings.log_level
     configure_logging(quiet, settings.log_format)
     steps = Steps()
-    with claim(settings.host, settings.port) as listener, _database(settings, steps) as dsn:
+    with (
+        claim(settings.host, settings.port) as listener,
+        second_listener(settings, steps) as localrag,
+        _database(settings, steps) as dsn,
+    ):
         settings = _with_schema(settings, dsn, steps)
         with steps.pending("Loading the model") as finish:
 
             def ready() -> None:
                 finish(f"API listens, model loaded ({_model(settings)})")
-                _greet(steps, url_of(listener))
+                _greet(steps, url_of(listener), None if localrag is None else url_of(localrag))
                 configure_logging(settings.log_level, settings.log_format)
 
-            run_api(settings, listener, ready)
+            run_api(settings, listener, ready, localrag=localrag)
     steps.console.print("Stopped; your documents are kept.", style="dim")
 
 
@@ -133,7 +138,7 @@ def _model(settings: Settings) -> str:
     return name.rpartition("/")[2] or settings.embedding_url
 
 
-def _greet(steps: Steps, url: str) -> None:
+def _greet(steps: Steps, url: str, localrag: str | None) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
@@ -141,7 +146,10 @@ def _greet(steps: Steps, url: str) -> None:
     lines = Text.assemble(
         ("RagBase runs at ", "bold"),
         (url, "bold cyan underline"),
-        (f"   API: {url}/docs\n\n", "dim"),
+        (f"   API: {url}/docs\n", "dim"),
+        ("Second API at   " if localrag else "", "bold"),
+        (f"{localrag}\n" if localrag else "", "cyan"),
+        "\n",
         ("Say where         " if elsewhere else "", "dim"),
         elsewhere,
         ("Store documents   ", "dim"),

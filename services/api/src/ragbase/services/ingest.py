@@ -9,6 +9,7 @@ from dataclasses import replace
 from ragbase.clients.permits import Permits
 from ragbase.errors import ConflictError
 from ragbase.ingest.chunks import make_chunks
+from ragbase.limits import LOCALRAG
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.documents import DocumentIn, DocumentPatch, IngestWarning
 from ragbase.models.domain import ChunkDraft, Collection, Document, DocumentDraft, Vectors
@@ -76,7 +77,7 @@ class IngestService(CollectionBound):
     async def check(self, body: DocumentIn) -> Collection:
         """The collection that would take the document. Raises what `create` would raise at once."""
         with counted(None):
-            collection = await self._collections.get(body.collection)
+            collection = await self._open_collection(body.collection)
             check_document(body, self._limits)
         return collection
 
@@ -116,7 +117,7 @@ class IngestService(CollectionBound):
     async def _create(
         self, body: DocumentIn, run: JobRun | None, warnings: tuple[IngestWarning, ...]
     ) -> IngestOutcome:
-        collection = await self._collections.get(body.collection)
+        collection = await self._open_collection(body.collection)
         said = body.wants_context
         contextual = collection.contextual_retrieval if said is None else said
         draft = self._draft(check_document(body, self._limits), collection, contextual=contextual)
@@ -154,6 +155,8 @@ class IngestService(CollectionBound):
         collection = await self._collections.get(old.collection)
         metadata = patched_metadata(old.metadata, change, self._limits)
         clean = CleanDocument(old.title, old.content, metadata, old.external_id)
+        if collection.name == LOCALRAG:
+            return await self._patch_file(document_id, clean, collection, run)
         draft = self._draft(clean, collection, contextual=old.contextual)
         if draft.content_hash == old.content_hash:
             return (await self._kept(IngestOutcome(old, "unchanged"), run)).document
@@ -184,7 +187,30 @@ class IngestService(CollectionBound):
             await end(connection, run, result)
             return document
 
+    async def _patch_file(
+        self, document_id: int, clean: CleanDocument, collection: Collection, run: JobRun | None
+    ) -> Document:
+        """A file of the second API keeps the chunks and vectors that it has."""
+        draft = DocumentDraft(
+            clean.title, clean.content, clean.metadata, collection.id, clean.external_id
+        )
+        async with self._database.transaction() as connection:
+            document = await store.update_metadata(connection, document_id, draft)
+            await end(connection, run, IngestOutcome(document, "replaced"))
+        return document
+
     # Steps
+
+    async def _open_collection(self, name: str) -> Collection:
+        """One that takes documents: files are chunked and embedded by other rules."""
+        collection = await self._collections.get(name)
+        if collection.name == LOCALRAG:
+            raise ConflictError(
+                f"The collection {LOCALRAG!r} holds the files of the second API: store them there "
+                "(POST /v1/store), or choose another collection.",
+                code="collection_reserved",
+            )
+        return collection
 
     def _room(self, draft: DocumentDraft) -> AbstractAsyncContextManager[None]:
         """Large documents wait for one another, and for nothing else.

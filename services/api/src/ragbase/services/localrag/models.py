@@ -131,7 +131,7 @@ class LocalModels:
             return Chosen(self._scorer(self._rerankers.all[name]))
         if not default:
             raise model_not_found(name)
-        choice = self._rerankers.choose(None)
+        choice = self._rerankers.choose(None, asked=False)  # nothing is fetched unasked
         if choice.reranker is None:
             raise NotFoundError(f"There is no reranker {name!r}. {choice.missing}".strip())
         note = served_instead(name, choice.reranker.name)
