@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.references import SecretUse, secret_uses
@@ -100,6 +102,25 @@ def test_it_embeds_with_the_served_model(make: Make, inputs: Inputs, found: Foun
     env = found.env(found.one(children, "Deployment", "docs-localrag"))
     config = found.one(children, "ConfigMap", "docs-config")["data"]
     assert env["LOCALRAG_EMBEDDING_MODEL"] == config["EMBEDDING_MODEL"]
+
+
+@pytest.mark.parametrize(
+    ("rerankers", "expected"),
+    [([], None), (["a", "b"], "a"), (["a", "default"], "default")],
+)
+def test_it_ranks_with_a_served_reranker_where_there_is_one(
+    make: Make, inputs: Inputs, found: Found, rerankers: list[str], expected: str | None
+) -> None:
+    spec = {"localrag": {"enabled": True}, "rerankers": [{"name": name} for name in rerankers]}
+    env = found.env(found.one(build(make(spec), inputs), "Deployment", "docs-localrag"))
+    assert env.get("LOCALRAG_RERANKER_MODEL") == expected
+
+
+def test_it_needs_no_memgraph(make: Make, inputs: Inputs, found: Found) -> None:
+    """The ConfigMap names one for API and workers; this API would only ask whether it is well."""
+    spec = {"localrag": {"enabled": True}, "graph": {"enabled": True}}
+    env = found.env(found.one(build(make(spec), inputs), "Deployment", "docs-localrag"))
+    assert env["MEMGRAPH_ENABLED"] == "false"
 
 
 def test_secrets_that_its_pod_reads_must_be_there(make: Make) -> None:

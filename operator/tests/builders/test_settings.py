@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from ragbase.settings import Settings
 from ragbase_operator.builders.build import build
 from ragbase_operator.builders.inputs import Inputs
+from ragbase_operator.builders.settings import extraction_of
 from ragbase_operator.models.objects import RagBase
 
 from .conftest import Make
 from .found import Found
-
-OF_THE_GRAPH = re.compile(r"(LLM|MEMGRAPH)_\w+|RAGBASE_(EXTRACTION|NER_\w+)")
 
 
 def _environment(children: list[dict[str, Any]], found: Found, name: str) -> dict[str, str]:
@@ -29,13 +29,25 @@ def _environment(children: list[dict[str, Any]], found: Found, name: str) -> dic
     return seen
 
 
+NOT_SETTINGS = re.compile(r"RAGBASE_RERANKER_KEY_\d+")
+"""What another variable refers to."""
+
+
+def _read(
+    children: list[dict[str, Any]], found: Found, part: str, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
+    """The settings of a part, in its pod."""
+    name = next(n for n in found.names(children, "Deployment") if n.endswith(f"-{part}"))
+    with monkeypatch.context() as patch:
+        for variable, value in _environment(children, found, name).items():
+            patch.setenv(variable, value)
+        return Settings()
+
+
 @pytest.fixture
 def told(children: list[dict[str, Any]], found: Found, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The API's settings in its pod."""
-    name = next(n for n in found.names(children, "Deployment") if n.endswith("-api"))
-    for variable, value in _environment(children, found, name).items():
-        monkeypatch.setenv(variable, value)
-    return Settings()
+    return _read(children, found, "api", monkeypatch)
 
 
 def test_the_api_reads_them(told: Settings, ragbase: RagBase) -> None:
@@ -60,8 +72,83 @@ def test_every_name_is_a_setting(children: list[dict[str, Any]], found: Found) -
         for field in Settings.model_fields.values()
         for name in getattr(field.validation_alias, "choices", [])
     }
-    (config,) = (c["data"] for c in children if c["kind"] == "ConfigMap")
-    assert not {name for name in config if not OF_THE_GRAPH.fullmatch(name)} - known
+    parts = [
+        name
+        for name in found.names(children, "Deployment")
+        if name.endswith(("-api", "-worker", "-localrag"))
+    ]
+    assert len(parts) >= 2
+    for part in parts:
+        given = set(_environment(children, found, part)) - {"HTTPS_PROXY"}
+        assert not {each for each in given - known if not NOT_SETTINGS.fullmatch(each)}, part
+
+
+def test_graph_and_language_model_are_as_the_spec_says(told: Settings, ragbase: RagBase) -> None:
+    """Each name means there what it means here: who extracts, with what, what Memgraph's user is."""
+    graph, llm = ragbase.spec.graph, ragbase.spec.llm
+    assert told.extraction == extraction_of(ragbase)
+    assert bool(told.ner_url) is (told.extraction == "ner" and graph.ner.engine == "gliner")
+    if told.ner_url:
+        assert told.ner_labels == tuple(graph.ner.labels)
+        assert told.ner_threshold == graph.ner.threshold
+    assert told.projected is graph.projected
+    assert bool(told.memgraph_username) is graph.projected
+    assert bool(told.memgraph_password.get_secret_value()) is graph.projected
+    for purpose, spec in (("contextual", told.llm_contextual), ("extraction", told.llm_extraction)):
+        wished = getattr(llm, purpose, None)
+        assert (spec is not None) is (wished is not None and wished.enabled), purpose
+        if spec is not None:
+            assert spec.url == (wished.base_url or llm.base_url)
+            assert spec.model == (wished.model or llm.model)
+
+
+LLM = {"baseUrl": "http://llm:8000/v1", "model": "m", "apiKeySecretRef": {"name": "a", "key": "k"}}
+OTHER = {"baseUrl": "http://other/v1", "model": "o", "apiKeySecretRef": {"name": "b", "key": "k"}}
+
+
+@pytest.mark.parametrize("purpose", ["contextual", "extraction"])
+def test_a_purpose_may_have_a_server_and_a_key_of_its_own(
+    make: Make,
+    inputs: Inputs,
+    found: Found,
+    monkeypatch: pytest.MonkeyPatch,
+    purpose: str,
+) -> None:
+    llm = {**LLM, "contextual": {"enabled": True}, purpose: {"enabled": True, **OTHER}}
+    children = build(make({"graph": {"enabled": True}, "llm": llm}), inputs)
+    told = _read(children, found, "worker", monkeypatch)
+    specs = {"contextual": told.llm_contextual, "extraction": told.llm_extraction}
+    own = specs.pop(purpose)
+    (shared,) = specs.values()
+    assert own is not None
+    assert shared is not None
+    assert (own.url, own.model) == ("http://other/v1", "o")
+    assert (shared.url, shared.model) == ("http://llm:8000/v1", "m")
+    assert own.api_key != shared.api_key
+    assert own.api_key
+    assert told.llm_extraction is not None
+    assert told.extraction == "llm"
+
+
+def test_memgraphs_address_is_its_services(
+    make: Make, inputs: Inputs, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    children = build(make({"graph": {"enabled": True}}), inputs)
+    url = urlsplit(_read(children, found, "worker", monkeypatch).memgraph_url)
+    (port,) = found.one(children, "Service", "docs-memgraph")["spec"]["ports"]
+    assert (url.scheme, url.hostname, url.port) == ("bolt", "docs-memgraph", port["port"])
+
+
+def test_the_second_api_reads_its_own(
+    make: Make, inputs: Inputs, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its port, its folder, the served model; and no projection, which it has no use for."""
+    spec = {"localrag": {"enabled": True}, "graph": {"enabled": True}}
+    told = _read(build(make(spec), inputs), found, "localrag", monkeypatch)
+    assert (told.localrag_port, told.metrics_port) == (57352, 9090)
+    assert str(told.localrag_models_dir) == "/data/models"
+    assert told.localrag_embedding_model == told.embedding_model
+    assert not told.projected
 
 
 @pytest.mark.parametrize("source", ["everything"])

@@ -16,6 +16,7 @@ from ragbase_operator.builders.settings import DRAIN_SECONDS, api_env
 from ragbase_operator.builders.workloads import RECREATE, deployment, service, spread_over_nodes
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
+from ragbase_operator.models.ragbase import RagBaseSpec
 
 __all__ = ["localrag"]
 
@@ -24,8 +25,8 @@ MODELS: Final = "/data/models"
 STARTUP_SECONDS: Final = 300
 """As the API: it starts once Postgres answers; models are loaded by the first request for them."""
 _DATA: Final = "/data"
-_OURS: Final = ("LOCALRAG_PORT", "LOCALRAG_MODELS_DIR", "LOCALRAG_EMBEDDING_MODEL")
-"""Settings with a value of the operator's, which those of `spec.api.settings` win over."""
+DEFAULT: Final = "default"
+"""The reranker of searches that name none."""
 
 
 def localrag(ragbase: RagBase, inputs: Inputs) -> list[Manifest]:
@@ -78,13 +79,26 @@ def _pod(ragbase: RagBase, inputs: Inputs, claim: str) -> Pod:
 def _settings(ragbase: RagBase) -> list[dict[str, Any]]:
     """What only this API reads. Variables win over the ConfigMap, which all pods share."""
     spec = ragbase.spec
-    shared = {name: value for name, value in spec.api.settings.items() if name in _OURS}
-    values = {
+    ours = _ours(spec)
+    shared = {name: value for name, value in spec.api.settings.items() if name in ours}
+    values = {**ours, **shared, **spec.localrag.settings}
+    return plain({name: escaped(value) for name, value in values.items()})
+
+
+def _ours(spec: RagBaseSpec) -> dict[str, str]:
+    """Settings with a value of the operator's, which those of the spec win over.
+
+    The models are those that are served: all vectors are then of one model, whatever files lie in
+    the volume when the first one is made.
+    """
+    found = {
         "LOCALRAG_PORT": str(LOCALRAG_PORT),
         "LOCALRAG_MODELS_DIR": MODELS,
-        # All vectors of one model, whatever files lie in the volume when the first one is made.
         "LOCALRAG_EMBEDDING_MODEL": spec.embeddings.model,
-        **shared,
-        **spec.localrag.settings,
     }
-    return plain({name: escaped(value) for name, value in values.items()})
+    if spec.rerankers:
+        names = [reranker.name for reranker in spec.rerankers]
+        found["LOCALRAG_RERANKER_MODEL"] = DEFAULT if DEFAULT in names else names[0]
+    if spec.graph.projected:
+        found["MEMGRAPH_ENABLED"] = "false"  # nothing of this API reads the graph
+    return found
