@@ -13,7 +13,7 @@ from images.catalogue import ROOT
 
 LOCKS = {
     "operator": ("operator", ()),
-    "api": ("services/api", ("ner", "lightrag")),
+    "api": ("services/api", ("ner", "lightrag", "graph")),
     "inference-cpu": ("services/inference", ("server",)),
     "inference-cuda": ("services/inference", ("server", "torch", "gliner")),
     "inference-torch": ("services/inference", ("server", "torch", "gliner")),
