@@ -28,6 +28,8 @@ from ragbase.graph.bolt_dialects import Dialect, dialect_of
 __all__ = ["Bolt", "BoltRefusedError"]
 
 CONNECT_S: Final = 5.0
+RETRY_S: Final = 3.0
+"""Conflicts are tried again for so long; then the caller knows better, and holds nothing meanwhile."""
 _AWAY = "The graph store (MEMGRAPH_URL) does not answer."
 
 Parameters: TypeAlias = Mapping[str, Any]
@@ -66,7 +68,7 @@ class Bolt:
                 connection_timeout=CONNECT_S,
                 connection_acquisition_timeout=CONNECT_S,
                 max_connection_pool_size=pool_max,
-                max_transaction_retry_time=write_s,
+                max_transaction_retry_time=RETRY_S,
                 keep_alive=True,
                 telemetry_disabled=True,
             )

@@ -20,7 +20,7 @@ __all__ = [
     "ProjectedNode",
     "Properties",
     "page_ids",
-    "page_pairs",
+    "pairs_of",
     "read_concept_relations",
     "read_concepts",
     "read_entities",
@@ -85,8 +85,8 @@ _CONCEPT_RELATIONS = """
 """
 _IDS = "SELECT id FROM {table} WHERE id > $1 ORDER BY id LIMIT $2"
 _PAIRS = """
-    SELECT DISTINCT source_id, target_id FROM {table}
-    WHERE (source_id, target_id) > ($1, $2) ORDER BY 1, 2 LIMIT $3
+    SELECT DISTINCT source_id, target_id FROM {table} WHERE source_id > $1 AND source_id <= $2
+    ORDER BY 1, 2
 """
 _DESCRIPTIONS_MAX: Final = 8
 
@@ -219,9 +219,9 @@ async def page_ids(connection: Connection, table: str, after: int, limit: int) -
     return [row[0] for row in rows]
 
 
-async def page_pairs(connection: Connection, table: str, after: Pair, limit: int) -> list[Pair]:
-    """The next (source, target) of ``relations`` or ``concept_relations``."""
-    rows = await connection.fetch(_PAIRS.format(table=table), *after, limit)
+async def pairs_of(connection: Connection, table: str, after: int, upto: int) -> list[Pair]:
+    """(source, target) of ``relations`` or ``concept_relations`` with a source in (after, upto]."""
+    rows = await connection.fetch(_PAIRS.format(table=table), after, upto)
     return [(row[0], row[1]) for row in rows]
 
 

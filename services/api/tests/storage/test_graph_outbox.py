@@ -1,0 +1,146 @@
+"""What changed is noted while a projection is wanted, and never otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragbase.models.extraction import EntityFact
+from ragbase.storage import graph_outbox as outbox
+from ragbase.storage.documents import delete_documents
+from ragbase.storage.pool import Connection, Database
+
+from ..graph_rows import add_document, entity_ids
+
+
+@pytest.fixture
+async def wanted(connection: Connection) -> None:
+    async with connection.transaction():
+        assert await outbox.want_changes(connection) is not None
+
+
+async def noted(connection: Connection) -> outbox.Changes:
+    """All notes, taken away."""
+    async with connection.transaction():
+        return await outbox.take_changes(connection, 10_000)
+
+
+async def test_nothing_is_noted_where_nobody_wants_it(connection: Connection) -> None:
+    await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    await connection.execute("INSERT INTO concepts (collection_id, name) VALUES (1, 'x')")
+    assert (await noted(connection)).taken == 0
+    assert await connection.fetchval("SELECT count(*) FROM graph_projection") == 0
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_writing_and_deleting_documents_notes_what_they_touch(
+    connection: Connection, db: Database
+) -> None:
+    document = await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    ids = await entity_ids(connection)
+    a, b = ids["a"], ids["b"]
+    changes = await noted(connection)
+    assert {a, b} <= changes.entities
+    assert changes.relations == {(a, b)}
+
+    await add_document(connection, ("Two.", [EntityFact("A", "person")], []))
+    assert a in (await noted(connection)).entities
+
+    async with db.transaction() as writing:
+        await delete_documents(writing, [document])
+    changes = await noted(connection)
+    assert changes.entities == {*ids.values()}
+    assert changes.relations == {(a, b)}
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_plain_sql_is_noted_too(connection: Connection) -> None:
+    """Cascades included: whatever way something goes."""
+    document = await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    ids = await entity_ids(connection)
+    await noted(connection)
+    await connection.execute("DELETE FROM documents WHERE id = $1", document)
+    changes = await noted(connection)
+    assert {ids["a"], ids["b"]} <= changes.entities
+    assert changes.relations == {(ids["a"], ids["b"])}
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_concepts_are_noted(connection: Connection) -> None:
+    rows = await connection.fetch(
+        "INSERT INTO concepts (collection_id, name) VALUES (1, 'x'), (1, 'y') RETURNING id"
+    )
+    x, y = sorted(row[0] for row in rows)
+    await connection.execute(
+        "INSERT INTO concept_relations (source_id, target_id, type) VALUES ($1, $2, 'T')", x, y
+    )
+    changes = await noted(connection)
+    assert (changes.concepts, changes.concept_relations) == ({x, y}, {(x, y)})
+    await connection.execute("UPDATE concepts SET type = 'z' WHERE id = $1", x)
+    assert (await noted(connection)).concepts == {x}
+    await connection.execute("DELETE FROM collections WHERE id = 1")
+    changes = await noted(connection)
+    assert (changes.concepts, changes.concept_relations) == ({x, y}, {(x, y)})
+
+
+async def test_a_wish_that_ran_out_begins_a_new_epoch(connection: Connection) -> None:
+    """What went unnoted in between is not known: the projection is made anew."""
+    async with connection.transaction():
+        first = await outbox.want_changes(connection)
+    async with connection.transaction():
+        assert await outbox.want_changes(connection) == first
+    assert await outbox.read_epoch(connection) == first
+    await connection.execute("UPDATE graph_projection SET wanted_until = now() - interval '1 s'")
+    assert await outbox.read_epoch(connection) is None
+    await add_document(connection, ("One.", ["A"], []))
+    assert (await noted(connection)).taken == 0
+    async with connection.transaction():
+        second = await outbox.want_changes(connection)
+    assert second is not None
+    assert second != first
+
+
+async def test_the_first_wish_waits_for_writers_that_note_nothing(
+    connection: Connection, db: Database
+) -> None:
+    """Their changes would be in no note, and in no first look either."""
+    async with db.acquire() as other, other.transaction():
+        await other.execute("INSERT INTO concepts (collection_id, name) VALUES (1, 'x')")
+        async with connection.transaction():
+            assert await outbox.want_changes(connection) is None
+    async with connection.transaction():
+        assert await outbox.want_changes(connection) is not None
+
+
+async def test_too_many_notes_are_forgotten_and_begin_a_new_epoch(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connection.transaction():
+        epoch = await outbox.want_changes(connection)
+    await add_document(connection, ("One.", ["A", "B"], []))
+    assert not await outbox.bound_changes(connection)
+    monkeypatch.setattr(outbox, "CHANGES_MAX", 1)
+    assert await outbox.bound_changes(connection)
+    assert (await noted(connection)).taken == 0
+    assert await outbox.read_epoch(connection) not in (None, epoch)
+
+
+@pytest.mark.usefixtures("wanted")
+@pytest.mark.parametrize(
+    ("kind", "stored"), [("entity", False), ("relation", False), ("entity", True)]
+)
+async def test_only_what_is_not_stored_is_noted_as_missing(
+    connection: Connection, kind: str, stored: bool
+) -> None:
+    await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    key = (await entity_ids(connection))["a"] if stored else 999_999
+    await noted(connection)
+    await outbox.note_missing(connection, [(kind, key, key if kind == "relation" else None)])
+    assert (await noted(connection)).taken == (0 if stored else 1)
+
+
+async def test_one_session_leads(database_url: str) -> None:
+    async with outbox.leading(database_url) as first, outbox.leading(database_url) as second:
+        assert first is not None
+        assert second is None
+    async with outbox.leading(database_url) as third:
+        assert third is not None
