@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -139,3 +140,32 @@ async def test_a_collections_own_chunking_holds(api: httpx.AsyncClient, create: 
     made = await create("T", "One two three four five. " * 30, collection="small")
     detail = (await api.get(f"/v1/documents/{made['id']}")).json()
     assert max(chunk["token_count"] for chunk in detail["chunks"]) <= 20
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\udcff", "Default", "", "x" * 64])
+async def test_what_can_be_no_name_is_a_collection_that_is_not_there(
+    api: httpx.AsyncClient, name: str
+) -> None:
+    """R47: NUL in a name is no 500, wherever a collection is named."""
+    readings = ("documents", "entities", "concepts", "graph/communities", "graph/stats", "jobs")
+    for path in readings:
+        if "\udcff" in name:
+            break  # no URL can carry it
+        answer = await api.get(f"/v1/{path}", params={"collection": name})
+        assert answer.status_code in (404, 422), (path, answer.text)
+    body = json.dumps({"query": "q", "collection": name})
+    for path in ("search", "search/keyword", "search/graph"):
+        answer = await api.post(
+            f"/v1/{path}", content=body, headers={"content-type": "application/json"}
+        )
+        assert answer.status_code in (404, 422), (path, answer.text)
+
+
+async def test_nul_in_a_filter_of_a_list_is_told(api: httpx.AsyncClient) -> None:
+    """R47."""
+    for path, asked in (
+        ("entities", "type"), ("entities", "query"), ("concepts", "type"), ("concepts", "text"),
+        ("relations", "concept_name"),
+    ):  # fmt: skip
+        answer = await api.get(f"/v1/{path}", params={asked: "a\x00b"})
+        assert answer.status_code in (200, 422), (path, asked, answer.text)

@@ -118,8 +118,11 @@ class CollectionService:
                 raise collection_not_found(name)
 
     def _look_for(self, name: str) -> None:
-        """Before the database is asked, so that time does not tell whether it exists."""
-        if not self._access.sees(name):
+        """Before the database is asked, so that time does not tell whether it exists.
+
+        What can be no name (NUL, say) is not asked for either.
+        """
+        if not self._access.sees(name) or not re.fullmatch(COLLECTION_NAME, name):
             raise collection_not_found(name)
 
     def _may_make(self, name: str) -> None:

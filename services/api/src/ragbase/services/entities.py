@@ -46,6 +46,7 @@ class EntityService(CollectionBound):
         text = None if query is None else normalise(query)
         if text == "":
             return [], 0
+        kind = None if kind is None else clean_text(kind, "type")
         wanted = store.EntityFilter(within, kind, text)
         async with self._database.read() as connection:
             found, total = await store.list_entities(connection, wanted, offset=offset, limit=limit)

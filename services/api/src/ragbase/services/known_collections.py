@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 import time
 from collections.abc import Sequence
 from typing import Self
 
+from ragbase.limits import COLLECTION_NAME
 from ragbase.models.access import FULL_ACCESS, Access
 from ragbase.models.domain import Collection
 from ragbase.storage.collections import list_collections
@@ -39,10 +41,12 @@ class KnownCollections:
     async def find(self, names: Sequence[str]) -> list[Collection]:
         """Those of ``names`` that exist and may be seen, each once, by name.
 
-        The others are not asked for, so that time does not tell whether they exist.
+        The others, and what can be no name, are not asked for, so that time does not tell whether
+        they exist.
         """
         now = time.monotonic()
-        wanted = sorted(filter(self._access.sees, set(names)))
+        possible = {name for name in names if re.fullmatch(COLLECTION_NAME, name)}
+        wanted = sorted(filter(self._access.sees, possible))
         known = [self._known.get(name) for name in wanted]
         fresh = [each[1] for each in known if each is not None and each[0] > now]
         if len(fresh) == len(wanted):
