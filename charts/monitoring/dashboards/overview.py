@@ -11,7 +11,7 @@ from ragbase_operator.builders.rules import ANSWERED, SEARCH_TARGETS, WITHIN_TAR
 
 __all__ = ["OVERVIEW"]
 
-_USERS: Final = f'{THIS},route!~"/health.*|/metrics"'
+_USERS: Final = f'{THIS},route!~"(localrag:)?/(health.*|metrics)"'
 _REQUESTS: Final = per_second("ragbase_http_requests_total", matchers=_USERS)
 _FAILED: Final = per_second("ragbase_http_requests_total", matchers=f'{_USERS},status=~"5.."')
 _SEARCHES: Final = per_second("ragbase_search_seconds_count")

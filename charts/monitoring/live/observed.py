@@ -57,7 +57,7 @@ async def observed(binaries: Binaries, seconds: float) -> AsyncIterator[Observed
                 targets.append(operator.target)
                 with prometheus(binaries, folder / "prometheus", targets, _RULES) as server:
                     start = time.time()
-                    statuses = await asyncio.to_thread(drive, stack.url, seconds)
+                    statuses = await asyncio.to_thread(drive, stack.url, stack.localrag, seconds)
                     await asyncio.sleep(2)  # the last points are scraped, the rules evaluated
                     yield Observed(
                         stack.url,

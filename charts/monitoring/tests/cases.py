@@ -219,6 +219,40 @@ CASES = (
         {**AT, "component": "reranker-bge", "model": "bge"},
     ),
     Case(
+        "RagBaseJobsFailing",
+        90,
+        {
+            f'ragbase_jobs{{{S},kind="graph",state="failed",pod="a"}}': "2x20 2+1x80",
+            f'ragbase_jobs{{{S},kind="graph",state="failed",pod="b"}}': "2x20 2+1x80",
+        },
+        "search/docs: jobs of kind graph are given up.",
+        "60 in the last hour; each has its reason, and can be tried again.",
+        {**AT, "kind": "graph"},
+    ),
+    Case(
+        "RagBaseLlmFailing",
+        40,
+        {
+            f'ragbase_llm_requests_total{{{S},purpose="extraction",outcome="ok"}}': "0+15x50",
+            f'ragbase_llm_requests_total{{{S},purpose="extraction",outcome="timeout"}}': "0+4x50",
+            f'ragbase_llm_requests_total{{{S},purpose="extraction",outcome="skipped"}}': "0+1x50",
+        },
+        "search/docs: the language model fails, extraction.",
+        "25% of what it is asked fails; documents are searchable all the same, without what it "
+        "should add.",
+        {**AT, "purpose": "extraction"},
+    ),
+    Case(
+        "RagBaseProjectionLagging",
+        60,
+        {
+            f'ragbase_projection_lag_rows{{{S},component="worker",pod="a"}}': "5000x80",
+            f'ragbase_projection_lag_rows{{{S},component="worker",pod="b"}}': "4800x80",
+        },
+        "search/docs: Memgraph lags behind the graph.",
+        "For half an hour never fewer than 5k changes have waited for it; Postgres has them all.",
+    ),
+    Case(
         "RagBaseOperatorDown",
         10,
         {"up": "1x20"},
@@ -394,6 +428,28 @@ QUIET = (
             f'te_request_failure{{{S},component="embedding",err="validation"}}': "0+80x30",
             f'te_request_count{{{S},component="embedding",method="batch"}}': "0+100x30",
         },
+    ),
+    Quiet(
+        "RagBaseJobsFailing",
+        "old failures are kept for a week",
+        90,
+        {f'ragbase_jobs{{{S},kind="graph",state="failed"}}': "200x100"},
+    ),
+    Quiet(
+        "RagBaseLlmFailing",
+        "texts that are too long, or callers who went away",
+        40,
+        {
+            f'ragbase_llm_requests_total{{{S},purpose="contextual",outcome="ok"}}': "0+50x50",
+            f'ragbase_llm_requests_total{{{S},purpose="contextual",outcome="too_long"}}': "0+25x50",
+            f'ragbase_llm_requests_total{{{S},purpose="contextual",outcome="cancelled"}}': "0+25x50",
+        },
+    ),
+    Quiet(
+        "RagBaseProjectionLagging",
+        "a large ingest that is followed",
+        60,
+        {f"ragbase_projection_lag_rows{{{S}}}": "0x20 90000x10 20000x10 300x30"},
     ),
     Quiet("RagBaseOperatorDown", "it is there", 10, _BEAT),
     Quiet("RagBaseOperatorWatchStale", "a heartbeat every half minute", 10, _BEAT),

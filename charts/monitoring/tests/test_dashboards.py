@@ -16,8 +16,10 @@ NAMES = sorted(RENDERED)
 UIDS = {
     "ragbase-overview",
     "ragbase-search",
+    "ragbase-graph",
     "ragbase-ingest",
     "ragbase-models",
+    "ragbase-localrag",
     "ragbase-operator",
     "ragbase-benchmarks",
 }

@@ -41,7 +41,7 @@ FOREIGN = {
 """Of exporters that are not ours: known from their sources, not run here."""
 
 VALUES = {
-    "mode": set(get_args(Mode)),
+    "mode": {*get_args(Mode), "graph", "localrag"},
     "stage": {"embed", "lexical", "semantic", "graph", "fuse", "rerank"},
     "state": set(get_args(JobState)),
     "err": {*get_args(Reason), "dropped"},
@@ -53,6 +53,7 @@ VALUES = {
     "component": {"api", "worker", "localrag", "embedding"},
     "quantile": {"0.5", "0.95", "0.99"},
     "dependency": {"postgres"},
+    "direction": {"input", "output", "cached"},
     "result": {"error", "failed", "ready", "waiting", "ended", "invalid"},
     "method": {"GET"},
 }
@@ -64,6 +65,10 @@ OUTCOMES = {
     },
     "ragbase_ingest_documents_total": {
         "created", "replaced", "unchanged", "deduplicated", "rejected", "failed",
+    },
+    "ragbase_llm_requests_total": {
+        "ok", "timeout", "unavailable", "rate_limited", "unusable", "refused", "too_long",
+        "skipped", "cancelled", "error",
     },
     "ragbase_operator_apply_total": {"applied", "skipped", "held", "pruned", "failed"},
 }  # fmt: skip

@@ -55,7 +55,7 @@ def _wait_for_jobs(http: httpx.Client) -> None:
 def _settled(seen: Observed) -> tuple[Counter[str], dict[str, float]]:
     """Series of API and worker by name, and memory in MB by pod, after another scrape."""
     time.sleep(3)
-    ours = seen.prometheus.instant('{__name__=~".+",component=~"api|worker"}')
+    ours = seen.prometheus.instant('{__name__=~".+",component=~"api|worker|localrag"}')
     memory = {
         series.labels["pod"]: series.points[0][1] / 1e6
         for series in ours

@@ -15,11 +15,12 @@ from ragbase_operator.builders.rules.objectives import (
 from ragbase_operator.builders.rules.operator import OPERATOR_ALERTS
 from ragbase_operator.builders.rules.rule import EVERYWHERE, RUNBOOKS, Scope, scope_of
 from ragbase_operator.builders.rules.slo import SLO_ALERTS, SLO_RECORDS
-from ragbase_operator.builders.rules.stack import STACK_ALERTS
+from ragbase_operator.builders.rules.stack import LLM_FAULTS, STACK_ALERTS
 
 __all__ = [
     "ANSWERED",
     "EVERYWHERE",
+    "LLM_FAULTS",
     "RUNBOOKS",
     "SEARCH_TARGETS",
     "STAGE_TARGETS",

@@ -14,9 +14,11 @@ from ragbase_operator.builders.rules.rule import Alert, Group, Record
 __all__ = ["SLO_ALERTS", "SLO_RECORDS"]
 
 _BY: Final = "namespace, ragbase"
-_REQUESTS: Final = 'ragbase_http_requests_total{$scope,route!~"/health.*|/metrics"}'
+_REQUESTS: Final = 'ragbase_http_requests_total{$scope,route!~"(localrag:)?/(health.*|metrics)"}'
 """Probes say 503 while a pod starts; that hurts nobody."""
-_FAILED: Final = 'ragbase_http_requests_total{$scope,route!~"/health.*|/metrics",status=~"5.."}'
+_FAILED: Final = (
+    'ragbase_http_requests_total{$scope,route!~"(localrag:)?/(health.*|metrics)",status=~"5.."}'
+)
 _BUDGET: Final = 1 - ANSWERED
 _FAST: Final = 14.4
 """Of a month's budget, 2 % in an hour."""

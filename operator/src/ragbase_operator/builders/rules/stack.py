@@ -6,11 +6,14 @@ from typing import Final
 
 from ragbase_operator.builders.rules.rule import Alert, Group
 
-__all__ = ["STACK_ALERTS"]
+__all__ = ["LLM_FAULTS", "STACK_ALERTS"]
 
 _BY: Final = "namespace, ragbase"
 _PLACE: Final = "{{ $labels.namespace }}/{{ $labels.ragbase }}"
 _API: Final = 'up{$scope,component="api"}'
+
+LLM_FAULTS: Final = "timeout|unavailable|rate_limited|unusable|error|skipped"
+"""Outcomes of completions that are the server's or the model's fault, not the question's."""
 
 STACK_ALERTS: Final = Group(
     "ragbase",
@@ -133,6 +136,34 @@ STACK_ALERTS: Final = Group(
             f"{_PLACE}: {{{{ $labels.component }}}} runs out of memory.",
             "Batches of {{ $labels.model }} found no room {{ $value | humanize }} times in half an "
             "hour and were run in halves, which takes longer.",
+        ),
+        Alert(
+            "RagBaseJobsFailing",
+            "warning",
+            "0m",
+            f'max by ({_BY}, kind) (delta(ragbase_jobs{{$scope,state="failed"}}[1h])) > 5',
+            f"{_PLACE}: jobs of kind {{{{ $labels.kind }}}} are given up.",
+            "{{ $value | humanize }} in the last hour; each has its reason, and can be tried again.",
+        ),
+        Alert(
+            "RagBaseLlmFailing",
+            "warning",
+            "15m",
+            f"sum by ({_BY}, purpose) (rate(ragbase_llm_requests_total"
+            f'{{$scope,outcome=~"{LLM_FAULTS}"}}[15m]))'
+            f" / sum by ({_BY}, purpose) (rate(ragbase_llm_requests_total{{$scope}}[15m])) > 0.2",
+            f"{_PLACE}: the language model fails, {{{{ $labels.purpose }}}}.",
+            "{{ $value | humanizePercentage }} of what it is asked fails; documents are searchable "
+            "all the same, without what it should add.",
+        ),
+        Alert(
+            "RagBaseProjectionLagging",
+            "warning",
+            "5m",
+            f"max by ({_BY}) (min_over_time(ragbase_projection_lag_rows{{$scope}}[30m])) > 1000",
+            f"{_PLACE}: Memgraph lags behind the graph.",
+            "For half an hour never fewer than {{ $value | humanize }} changes have waited for it; "
+            "Postgres has them all.",
         ),
     ),
 )
