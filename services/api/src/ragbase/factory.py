@@ -186,6 +186,7 @@ def _worker(
             uploads=services.uploads,
             extraction=services.extraction,
             contexts=services.contexts,
+            projection=services.projection,
         ),
         dsn=settings.database_url.get_secret_value(),
         options=WorkerOptions(
@@ -375,6 +376,7 @@ def _wire(
         max_batch=settings.max_batch,
         extraction=extraction,
         graph_wait=GraphWait(always=settings.wait_for_graph, longest_s=settings.graph_wait_s),
+        projection=graph.rebuild(database),
         verifier=verifier,
     )
 

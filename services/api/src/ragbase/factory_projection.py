@@ -13,6 +13,7 @@ from ragbase.graph.postgres import PostgresGraphStore
 from ragbase.services.graph_stores import GraphStores, Projection
 from ragbase.services.projection import Projector
 from ragbase.services.projection_gauges import ProjectionGauges
+from ragbase.services.projection_rebuild import ProjectionRebuild
 from ragbase.settings import Settings
 from ragbase.storage.pool import Database
 
@@ -33,6 +34,10 @@ class OpenStores(NamedTuple):
     stores: GraphStores
     projection: Projection | None = None
     writer: BoltWriter | None = None
+
+    def rebuild(self, database: Database) -> ProjectionRebuild | None:
+        """What makes the projection anew; None where there is none."""
+        return None if self.writer is None else ProjectionRebuild(database, self.writer)
 
     def project(self, settings: Settings, database: Database, stack: AsyncExitStack) -> None:
         """Begin to project, where the graph is to be; ends with the stack."""

@@ -12,6 +12,7 @@ from ragbase.cli.bench import bench
 from ragbase.cli.delete import delete
 from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
+from ragbase.cli.graph import graph
 from ragbase.cli.ingest import ingest
 from ragbase.cli.jobs import jobs
 from ragbase.cli.keys import keys
@@ -73,6 +74,7 @@ app.command(rich_help_panel=RUN)(backup)
 app.command(rich_help_panel=RUN)(backups)
 app.command(rich_help_panel=RUN)(restore)
 app.add_typer(keys, rich_help_panel=RUN)
+app.add_typer(graph, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=RUN)(reference)

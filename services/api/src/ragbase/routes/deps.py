@@ -35,6 +35,7 @@ from ragbase.services.keys import KeyService
 from ragbase.services.keys_verify import KeyVerifier
 from ragbase.services.llm import LanguageModels
 from ragbase.services.localrag.services import LocalragServices
+from ragbase.services.projection_rebuild import ProjectionRebuild
 from ragbase.services.rerank import RerankService
 from ragbase.services.search import SearchService
 from ragbase.services.stats import StatsService
@@ -101,6 +102,8 @@ class Services:
     graph_wait: GraphWait
     localrag: LocalragServices | None = None
     """None: the second API is not served by this process."""
+    projection: ProjectionRebuild | None = None
+    """None: the graph is not projected."""
     verifier: KeyVerifier | None = None
     """None: authentication is off."""
 

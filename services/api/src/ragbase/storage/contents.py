@@ -12,7 +12,13 @@ from ragbase.storage.snapshot import table_names
 
 __all__ = ["Contents", "drop_everything", "find_contents", "missing_extensions", "our_sessions"]
 
-_FURNITURE = ("alembic_version", "collections", "embedding_models", "bm25_guard")
+_FURNITURE = (
+    "alembic_version",
+    "collections",
+    "embedding_models",
+    "bm25_guard",
+    "graph_projection",
+)
 """Tables that hold rows in a RagBase that nothing was ever stored in."""
 
 _OBJECTS = """

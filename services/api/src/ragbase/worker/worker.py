@@ -25,9 +25,9 @@ from ragbase.worker.sweep import Sweep
 
 __all__ = ["SIDE_TASKS", "Worker", "WorkerOptions"]
 
-SIDE_TASKS = frozenset({"graph", "context"})
-"""Follow what is stored and searched already, and may wait long for a language model: they have
-places of their own, so that they never keep a document from being stored."""
+SIDE_TASKS = frozenset({"graph", "context", "project"})
+"""Follow what is stored and searched already, and may wait long for a language model or a graph
+store: they have places of their own, so that they never keep a document from being stored."""
 _GIVE_BACK_S = 5.0
 """Jobs that cannot be given back in this time are left to their lease."""
 

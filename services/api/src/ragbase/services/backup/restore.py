@@ -21,6 +21,7 @@ from ragbase.storage.contents import (
     our_sessions,
 )
 from ragbase.storage.dump import count_entries, load_database, vacuum_tables
+from ragbase.storage.graph_outbox import begin_epoch
 from ragbase.storage.migrations.scripts import branch_of
 from ragbase.storage.pg_tools import PgTools, find_tools
 from ragbase.storage.pool import Connection
@@ -91,6 +92,7 @@ async def restore(
         migrated = await _migrate(migrate)
         report(Progress("Checking the keyword index"))
         healed = await (await open_dialect(connection, "auto")).prepare(connection)
+        await begin_epoch(connection)
         report(Progress("Gathering statistics"))
         await vacuum_tables(connection)
     seconds = round(time.monotonic() - started, 3)
