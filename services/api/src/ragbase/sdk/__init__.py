@@ -20,8 +20,12 @@ from ragbase.sdk.client import Client
 from ragbase.sdk.errors import ApiError, ConnectionFailedError, SdkError, TimedOutError
 from ragbase.sdk.options import (
     CollectionOptions,
+    ConceptChanges,
+    ConceptOptions,
     DocumentOptions,
+    GraphSearchOptions,
     Mode,
+    RelationOptions,
     SearchOptions,
     UploadOptions,
 )
@@ -34,9 +38,13 @@ __all__ = [
     "BatchDocument",
     "Client",
     "CollectionOptions",
+    "ConceptChanges",
+    "ConceptOptions",
     "ConnectionFailedError",
     "DocumentOptions",
+    "GraphSearchOptions",
     "Mode",
+    "RelationOptions",
     "SdkError",
     "SearchOptions",
     "TimedOutError",

@@ -15,17 +15,20 @@ import httpx
 from ragbase.models.batch import BatchResult, DeleteOut
 from ragbase.models.collections import CollectionOut
 from ragbase.models.documents import DocumentDetail, DocumentOut
+from ragbase.models.graph_search import GraphSearchResponse
 from ragbase.models.health import Health, ModelsHealth, Readiness
 from ragbase.models.rerank import RerankResponse
 from ragbase.models.search import EmbedResponse, SearchResponse
 from ragbase.models.stats import StatsOut
-from ragbase.sdk import calls
+from ragbase.sdk import calls, graph_calls
 from ragbase.sdk.batch import BatchAnswer, BatchDocument, requests
 from ragbase.sdk.errors import ApiError
+from ragbase.sdk.graph import Concepts, Graph, Relations
 from ragbase.sdk.jobs import Jobs
 from ragbase.sdk.options import (
     CollectionOptions,
     DocumentOptions,
+    GraphSearchOptions,
     Mode,
     SearchOptions,
     UploadOptions,
@@ -60,12 +63,21 @@ class Client:
         self.documents = Documents(self)
         self.collections = Collections(self)
         self.jobs = Jobs(self)
+        self.concepts = Concepts(self)
+        self.relations = Relations(self)
+        self.graph = Graph(self)
 
     def search(
         self, query: str, *, mode: Mode = "hybrid", **options: Unpack[SearchOptions]
     ) -> SearchResponse:
         """Search; ``mode`` picks hybrid or one arm alone."""
         return self.send(calls.search(query, mode, options))
+
+    def search_graph(
+        self, query: str, **options: Unpack[GraphSearchOptions]
+    ) -> GraphSearchResponse:
+        """Entities that the query names, what is related to them, and the chunks that tell of them."""
+        return self.send(graph_calls.search_graph(query, options))
 
     def embed(self, inputs: Sequence[str]) -> EmbedResponse:
         """Vectors of the server's embedding model, one a text."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-__all__ = ["CollectionOptions", "DocumentOptions", "Mode", "SearchOptions", "UploadOptions"]
+__all__ = [
+    "CollectionOptions",
+    "ConceptChanges",
+    "ConceptOptions",
+    "DocumentOptions",
+    "GraphSearchOptions",
+    "Mode",
+    "RelationOptions",
+    "SearchOptions",
+    "UploadOptions",
+]
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 
@@ -31,6 +41,23 @@ class SearchOptions(TypedDict, total=False):
     group_by: Literal["document"]
 
 
+class GraphSearchOptions(TypedDict, total=False):
+    """Everything of a graph search but its text. Left out: the server's defaults."""
+
+    max_entities: int
+    hops: int
+    ranking: Literal["degree", "none"]
+    top_k_chunks: int
+    fuzzy: bool
+    ner_labels: Sequence[str]
+    chunk_ranking: Literal["support", "pagerank"]
+    linker: Literal["lexical", "llm"]
+    collection: str
+    collections: Sequence[str]
+    filter: Mapping[str, Any]
+    explain: bool
+
+
 class DocumentOptions(TypedDict, total=False):
     """Everything of a document but title and content."""
 
@@ -39,6 +66,7 @@ class DocumentOptions(TypedDict, total=False):
     collection: str
     dedupe: bool
     contextual_retrieval: bool
+    graph: bool
 
 
 class UploadOptions(DocumentOptions, total=False):
@@ -55,3 +83,28 @@ class CollectionOptions(TypedDict, total=False):
     chunking: Mapping[str, int] | None
     contextual_retrieval: bool
     embedding_model: str | None
+
+
+class ConceptOptions(TypedDict, total=False):
+    """Everything of a concept but its name."""
+
+    type: str
+    description: str
+    metadata: Mapping[str, Any]
+    collection: str
+
+
+class ConceptChanges(TypedDict, total=False):
+    """What can be changed of a concept; left out: it stays."""
+
+    name: str
+    type: str
+    description: str
+    metadata: Mapping[str, Any]
+
+
+class RelationOptions(TypedDict, total=False):
+    """Everything of a relation but its ends and type."""
+
+    metadata: Mapping[str, Any]
+    collection: str
