@@ -12,6 +12,7 @@ from ragbase.settings.chunking import ChunkingSettings
 from ragbase.settings.database import DatabaseSettings
 from ragbase.settings.embedding import MINILM, EmbeddingSettings
 from ragbase.settings.extraction import ExtractionSettings
+from ragbase.settings.gguf import GgufSettings
 from ragbase.settings.graph_search import GraphSearchSettings
 from ragbase.settings.graph_store import GraphStoreSettings
 from ragbase.settings.jobs import JobSettings
@@ -26,6 +27,7 @@ __all__ = ["MINILM", "Settings"]
 
 
 class Settings(  # pydantic collects fields from the last base to the first
+    GgufSettings,
     LocalragSettings,
     LimitSettings,
     GraphStoreSettings,

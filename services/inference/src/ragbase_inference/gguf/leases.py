@@ -153,8 +153,8 @@ class Leases(Generic[Model]):
         need = self._need(name)
         if need > self._memory_bytes:
             raise TooMuchMemoryError(
-                f"it needs {_mib(need)}, and all models together may take "
-                f"{_mib(self._memory_bytes)} (LOCALRAG_MEMORY)"
+                f"it needs {_mib(need)} of memory, and all models together may take "
+                f"{_mib(self._memory_bytes)}"
             )
         until = self._clock() + self._wait_s
         while self._taken() + need > self._memory_bytes:

@@ -48,7 +48,7 @@ class LlamaProcess:
         if not is_installed("xllamacpp"):
             raise NotInstalledError(
                 "GGUF models need llama.cpp: install the extra gguf of ragbase-inference, or run "
-                "a llama.cpp server and give its URL (LOCALRAG_SERVERS)"
+                "a llama.cpp server and give its URL"
             )
         self._folder = Path(tempfile.mkdtemp(prefix="ragbase-gguf-"))
         self.socket = self._folder / "llama.sock"  # by this suffix llama.cpp knows a socket

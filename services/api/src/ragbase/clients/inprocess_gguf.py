@@ -1,0 +1,172 @@
+"""Local models in GGUF files, of folders on this machine: llama.cpp by the inference package."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from ragbase.clients.gguf import GgufInfo, GgufKind, GgufModel
+from ragbase.errors import (
+    InvalidInputError,
+    NotFoundError,
+    OverloadedError,
+    RagBaseError,
+    UnavailableError,
+    UpstreamError,
+)
+from ragbase.models.domain import Vectors
+from ragbase.settings import Settings
+from ragbase_inference.errors import (
+    ClosedError,
+    InferenceError,
+    ModelFailedError,
+    ModelUnavailableError,
+    QueueFullError,
+    TextTooLongError,
+)
+from ragbase_inference.gguf.errors import (
+    NotLoadedError,
+    ServedElsewhereError,
+    TooMuchMemoryError,
+    UnknownModelError,
+    WrongKindOfFileError,
+)
+from ragbase_inference.gguf.models import GgufModels as LlamaModels
+from ragbase_inference.gguf.options import GgufOptions, LlamaServer
+
+__all__ = ["InProcessGguf", "open_gguf"]
+
+Answer = TypeVar("Answer")
+
+_THREADS = 32
+"""Calls at work; each waits for a model, or for its answer."""
+_MOST_CALLS = 512
+"""At work and waiting."""
+_SWEEP_S = 900.0
+
+
+def open_gguf(settings: Settings) -> InProcessGguf:
+    """The models of the settings; none is loaded, and the folders need not be there."""
+    options = GgufOptions(
+        memory_bytes=settings.localrag_models_memory_bytes,
+        threads=settings.localrag_model_threads,
+        gpu_layers=settings.localrag_model_gpu_layers,
+        chat_context=settings.localrag_chat_tokens,
+        text_context=settings.localrag_text_tokens,
+        idle_s=settings.localrag_model_idle_s,
+        sweep_s=min(_SWEEP_S, settings.localrag_model_idle_s / 2),
+        load_timeout_s=settings.localrag_model_timeout_s,
+        answer_timeout_s=settings.localrag_model_timeout_s,
+        servers={
+            name: LlamaServer(spec.kind, spec.url, spec.api_key.get_secret_value())
+            for name, spec in settings.localrag_servers.items()
+        },
+    )
+    return InProcessGguf(LlamaModels(settings.models_dir, options))
+
+
+class InProcessGguf:
+    """`ragbase.clients.gguf.GgufModels` over blocking models, on threads of its own."""
+
+    def __init__(self, models: LlamaModels) -> None:
+        self._models = models
+        self._threads = ThreadPoolExecutor(_THREADS, "gguf")
+        self._calls = 0
+        self._closed = False
+
+    async def models(self) -> list[GgufModel]:
+        """All there are; see `GgufModels`."""
+        rows = await self._run(self._models.models)
+        return [GgufModel(row.name, row.kind, row.loaded, row.served) for row in rows]
+
+    async def has(self, name: str, kind: GgufKind) -> bool:
+        """Whether `models` lists it."""
+        return await self._run(lambda: self._models.has(name, kind))
+
+    async def load(self, name: str, kind: GgufKind) -> None:
+        """Have it in memory."""
+        await self._run(lambda: self._models.load(name, kind))
+
+    async def unload(self, name: str) -> None:
+        """Give its memory back once calls under way are done."""
+        await self._run(lambda: self._models.unload(name))
+
+    async def info(self, name: str, kind: GgufKind) -> GgufInfo:
+        """Facts about the model; loads it."""
+        found = await self._run(lambda: self._models.info(name, kind))
+        return GgufInfo(found.name, found.kind, found.max_tokens, found.dimension)
+
+    async def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special ones included."""
+        return await self._run(lambda: self._models.count_tokens(name, kind, texts))
+
+    async def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> Vectors:
+        """Unit vectors, one row a text."""
+        return await self._run(lambda: self._models.embed(name, texts, cut=cut))
+
+    async def rerank(self, name: str, query: str, texts: Sequence[str]) -> list[float]:
+        """One score in 0…1 a text, in the order of ``texts``."""
+        return await self._run(lambda: self._models.rerank(name, query, texts))
+
+    async def chat(
+        self, name: str, prompt: str, *, max_tokens: int = 200, temperature: float = 0.0
+    ) -> str:
+        """The answer to one user message, stripped."""
+        return await self._run(
+            lambda: self._models.chat(name, prompt, max_tokens=max_tokens, temperature=temperature)
+        )
+
+    async def aclose(self) -> None:
+        """Unload all, at once: what they work on fails."""
+        self._closed = True
+        await asyncio.to_thread(self._models.close)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, call: Callable[[], Answer]) -> Answer:
+        if self._closed:
+            raise UnavailableError("The local models are closed.")
+        if self._calls >= _MOST_CALLS:
+            raise OverloadedError("Too many calls wait for local models.")
+        self._calls += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except InferenceError as error:
+            raise _translated(error) from error
+        finally:
+            self._calls -= 1
+
+
+def _translated(error: InferenceError) -> RagBaseError:
+    """The product's error of the same meaning."""
+    text = _sentence(str(error))
+    match error:
+        case UnknownModelError():
+            return NotFoundError(text, code="model_not_found")
+        case NotLoadedError():
+            return NotFoundError(text, code="model_not_loaded")
+        case ServedElsewhereError():
+            return InvalidInputError(text, code="model_is_served")
+        case WrongKindOfFileError():
+            return InvalidInputError(text, code="model_wrong_kind")
+        case TextTooLongError():
+            return InvalidInputError(text, code="text_too_long")
+        case TooMuchMemoryError():
+            return UpstreamError(
+                f"{text} LOCALRAG_MODELS_MEMORY_BYTES says so.", code="model_too_large"
+            )
+        case ModelUnavailableError():
+            return UpstreamError(text, code="model_unusable")
+        case QueueFullError():
+            return OverloadedError(text)
+        case ClosedError():
+            return UnavailableError("The local models are closed.")
+        case ModelFailedError():
+            return UnavailableError(text, code="model_failed")
+        case _:
+            return UnavailableError(text)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
