@@ -129,7 +129,7 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	$(COMPILE) operator/pyproject.toml -c requirements/dev.txt -o requirements/operator.txt
-	$(COMPILE) services/api/pyproject.toml --extra ner --extra lightrag --extra graph $(API_WITHOUT) -c requirements/dev.txt -o requirements/api.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra ner --extra lightrag --extra graph --extra gguf $(API_WITHOUT) -c requirements/dev.txt -o requirements/api.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server -c requirements/dev.txt -o requirements/inference-cpu.txt
 	$(COMPILE) $(WITH_TORCH) -o requirements/inference-cuda.txt
 	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt

@@ -83,9 +83,10 @@ def _needs(name: str, extras: tuple[str, ...]) -> Iterator[tuple[str, tuple[str,
 @pytest.fixture(scope="module")
 def absent() -> set[str]:
     """Names of modules that the image has not."""
-    extras = LOCKS["api"][1]
-    left_out = closure("ragbase", extras) - versions("api").keys()
-    left_out -= {"ragbase", "ragbase-inference"}
+    extras = LOCKS["api"]
+    asked = closure("ragbase", extras["services/api"])
+    asked |= closure("ragbase-inference", extras["services/inference"])
+    left_out = asked - versions("api").keys() - {"ragbase", "ragbase-inference"}
     return {
         module
         for module, owners in packages_distributions().items()
