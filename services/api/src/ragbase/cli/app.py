@@ -9,10 +9,12 @@ import typer
 from ragbase import __version__
 from ragbase.cli.backup import backup, backups
 from ragbase.cli.bench import bench
+from ragbase.cli.concepts import concepts
 from ragbase.cli.delete import delete
 from ragbase.cli.doctor import doctor
 from ragbase.cli.evaluate import evaluate
 from ragbase.cli.graph import graph
+from ragbase.cli.graph_read import graph_read
 from ragbase.cli.ingest import ingest
 from ragbase.cli.jobs import jobs
 from ragbase.cli.keys import keys
@@ -74,12 +76,14 @@ app.command(rich_help_panel=RUN)(backup)
 app.command(rich_help_panel=RUN)(backups)
 app.command(rich_help_panel=RUN)(restore)
 app.add_typer(keys, rich_help_panel=RUN)
-app.add_typer(graph, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(doctor)
 app.command(rich_help_panel=RUN)(settings)
 app.command(rich_help_panel=RUN)(reference)
 app.command(rich_help_panel=USE)(ingest)
 app.command(rich_help_panel=USE)(search)
+graph.add_typer(graph_read)
+app.add_typer(graph, rich_help_panel=USE)
+app.add_typer(concepts, rich_help_panel=USE)
 app.command(rich_help_panel=USE)(delete)
 app.command(rich_help_panel=USE)(stats)
 app.add_typer(jobs, rich_help_panel=USE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
@@ -16,6 +18,7 @@ __all__ = [
     "print_json",
     "printable",
     "progress_bars",
+    "show_models",
     "size",
     "stderr",
     "stdout",
@@ -82,6 +85,33 @@ def new_table(title: str | None = None) -> Table:
         padding=(0, 1, 0, 0),
         header_style="dim",
     )
+
+
+def show_models(
+    found: Sequence[BaseModel],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    none: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Answers as JSON, or ``rows`` under ``columns`` as a table, numbers to the right; ``none``
+    is said where there are no rows."""
+    from rich.text import Text
+
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    if not rows:
+        stdout().print(none)
+        return
+    table = new_table()
+    for name, value in zip(columns, rows[0], strict=True):
+        right = isinstance(value, int)
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(str(value))) for value in row))
+    stdout().print(table)
 
 
 def progress_bars() -> Progress:

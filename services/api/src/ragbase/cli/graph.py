@@ -27,7 +27,7 @@ T = TypeVar("T")
 graph = typer.Typer(
     name="graph",
     no_args_is_help=True,
-    help="Check and rebuild the graph's projection into Memgraph (MEMGRAPH_URL).",
+    help="Ask the graph; check and rebuild its projection into Memgraph (MEMGRAPH_URL).",
 )
 _LOOK_S = 0.5
 

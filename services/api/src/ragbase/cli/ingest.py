@@ -53,6 +53,15 @@ def ingest(
         list[str] | None,
         typer.Option("--glob", "-g", help="Take only files like this; may be repeated."),
     ] = None,
+    context: Annotated[
+        bool | None,
+        typer.Option(
+            "--context/--no-context",
+            help="Have a language model write a line that places each chunk in its document, or "
+            "not. Left out: as the collection says.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, max=64, help="Documents sent at the same time.")
     ] = 4,
@@ -76,6 +85,7 @@ def ingest(
       ragbase ingest docs/
       ragbase ingest handbook/ notes.txt --collection wiki --create --jobs 8
       ragbase ingest corpus.jsonl --collection papers --create --language german
+      ragbase ingest reports/ --collection wiki --context
       ragbase ingest . --glob 'guides/**' --glob '*.rst' --dry-run
     """
     import asyncio
@@ -97,7 +107,7 @@ def ingest(
     if dry_run:
         _show_plan(found, warnings, as_json=as_json)
         return
-    target = _Target(url, api_key, collection, language, create=create)
+    target = _Target(url, api_key, collection, language, create=create, context=context)
     started = time.monotonic()
     tally = asyncio.run(_send(found, target, jobs))
     seconds = time.monotonic() - started
@@ -114,6 +124,7 @@ class _Target:
     collection: str | None
     language: str | None
     create: bool
+    context: bool | None
 
 
 async def _send(found: list[Found], target: _Target, jobs: int) -> Tally:
@@ -140,7 +151,12 @@ async def _send(found: list[Found], target: _Target, jobs: int) -> Tally:
             bar = bars.add_task("Ingesting", total=len(waiting))
             try:
                 return await upload(
-                    client, waiting, collection=target.collection, jobs=jobs, on_done=show
+                    client,
+                    waiting,
+                    collection=target.collection,
+                    contextual_retrieval=target.context,
+                    jobs=jobs,
+                    on_done=show,
                 )
             except ConnectionFailedError as error:
                 raise CliError(

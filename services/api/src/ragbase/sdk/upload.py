@@ -93,20 +93,28 @@ async def upload(
     sources: Iterable[Source],
     *,
     collection: str | None = None,
+    contextual_retrieval: bool | None = None,
     jobs: int = 4,
     on_done: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
     """Store all sources, at most ``jobs`` at once; each is read only when its turn comes.
+
+    ``contextual_retrieval`` None: as the collection says.
 
     A document that cannot be read, is refused or takes too long is a `Failure` and the rest goes
     on. A server that cannot be reached raises `ConnectionFailedError`; running again resumes.
     """
     tally = Tally()
     waiting = iter(sources)
+    options: DocumentOptions = {}
+    if collection is not None:
+        options["collection"] = collection
+    if contextual_retrieval is not None:
+        options["contextual_retrieval"] = contextual_retrieval
 
     async def work() -> None:
         for source in waiting:
-            await _store(client, source, collection, tally)
+            await _store(client, source, options, tally)
             on_done(tally)
 
     try:
@@ -118,13 +126,15 @@ async def upload(
     return tally
 
 
-async def _store(client: AsyncClient, source: Source, collection: str | None, tally: Tally) -> None:
+async def _store(
+    client: AsyncClient, source: Source, options: DocumentOptions, tally: Tally
+) -> None:
     try:
         draft = source.load()
         if draft is None:
             tally.blank += 1
             return
-        document = await _send(client, draft, collection)
+        document = await _send(client, draft, options)
     except ApiError as error:
         if error.code == "blank" and isinstance(draft, FileDraft):
             tally.blank += 1
@@ -139,15 +149,13 @@ async def _store(client: AsyncClient, source: Source, collection: str | None, ta
 
 
 async def _send(
-    client: AsyncClient, draft: Draft | FileDraft, collection: str | None
+    client: AsyncClient, draft: Draft | FileDraft, options: DocumentOptions
 ) -> DocumentOut:
-    options: DocumentOptions = {"external_id": draft.external_id}
-    if collection is not None:
-        options["collection"] = collection
+    own: DocumentOptions = {**options, "external_id": draft.external_id}
     if isinstance(draft, FileDraft):
-        return await client.documents.upload(draft.path, **options)
-    options["metadata"] = draft.metadata
-    return await client.documents.create(draft.title, draft.content, **options)
+        return await client.documents.upload(draft.path, **own)
+    own["metadata"] = draft.metadata
+    return await client.documents.create(draft.title, draft.content, **own)
 
 
 def _reason(error: Exception) -> str:
