@@ -80,12 +80,15 @@ class Caller:
         return [row["external_id"] for row in answer.body["results"]]
 
 
-def start_caller(kube: Kube, ragbase: str, namespace: str, image: str) -> Caller:
-    """Start the pod, anew if there is one: a key may be another."""
-    name = f"caller-{ragbase}"
+def start_caller(
+    kube: Kube, ragbase: str, namespace: str, image: str, url_key: str = "url"
+) -> Caller:
+    """Start the pod, anew if there is one: a key may be another. ``url_key``: of the Secret, the
+    API that it calls."""
+    name = f"caller-{ragbase}" + ("" if url_key == "url" else f"-{url_key.lower()}")
     kube.delete("Pod", name, namespace, grace_s=0)
     wait_for(lambda: kube.get("Pod", name, namespace) is None, 60, lambda: f"{name} stays")
-    kube.apply(caller_pod(name, f"{ragbase}-client", namespace, image))
+    kube.apply(caller_pod(name, f"{ragbase}-client", namespace, image, url_key))
 
     def runs() -> bool:
         pod = kube.get("Pod", name, namespace) or {}
@@ -95,11 +98,13 @@ def start_caller(kube: Kube, ragbase: str, namespace: str, image: str) -> Caller
     return Caller(kube, namespace, name)
 
 
-def caller_pod(name: str, secret: str, namespace: str, image: str) -> Manifest:
+def caller_pod(
+    name: str, secret: str, namespace: str, image: str, url_key: str = "url"
+) -> Manifest:
     """A pod as restricted namespaces want it, of the product's image for its Python."""
     env = [
         {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
-        for variable, key in (("API_URL", "url"), ("API_KEY", "apiKey"))
+        for variable, key in (("API_URL", url_key), ("API_KEY", "apiKey"))
     ]
     container = {
         "name": "caller",

@@ -30,6 +30,8 @@ ORDER = (
     "healing",
     "scaling",
     "configuration",
+    "localrag",
+    "graph",
     "upgrade",
     "backup",
     "benchmark",

@@ -82,6 +82,17 @@ def test_clients_are_told_where_it_is(make: Make, inputs: Inputs, found: Found) 
     assert "localragUrl" not in found.secret(build(make(), inputs), "docs-client")
 
 
+def test_it_comes_and_goes_without_a_pod_of_the_first_api(
+    make: Make, inputs: Inputs, found: Found
+) -> None:
+    one, other = (
+        build(make(), inputs),
+        _children(make, inputs, settings={"LOCALRAG_CANDIDATES": "9"}),
+    )
+    for name in ("docs-api", "docs-worker", "docs-embedding"):
+        assert found.one(one, "Deployment", name) == found.one(other, "Deployment", name)
+
+
 def test_its_own_settings_win_over_those_of_all_and_over_ours(
     make: Make, inputs: Inputs, found: Found
 ) -> None:

@@ -14,7 +14,7 @@ from ragbase_operator.builders.objects import child_object
 from ragbase_operator.builders.pods import Container, Pod, config_hash, empty_dir, resource_fields
 from ragbase_operator.builders.probes import http_probe, probes
 from ragbase_operator.builders.references import api_uses, pod_uses
-from ragbase_operator.builders.secrets import generated
+from ragbase_operator.builders.secrets import LOCALRAG_URL, generated
 from ragbase_operator.builders.settings import DRAIN_SECONDS, api_env, settings_of
 from ragbase_operator.builders.workloads import deployment, service, spread_over_nodes
 from ragbase_operator.models.manifest import Manifest
@@ -115,7 +115,15 @@ def api_config(ragbase: RagBase, inputs: Inputs, overrides: PodOverrides) -> str
     """A hash of all that a pod of the API's image reads beside its template."""
     uses = api_uses(ragbase.spec) | pod_uses(overrides)
     referenced = {use.name: inputs.referenced.get(use.name, "") for use in uses}
-    return config_hash(settings_of(ragbase), generated(ragbase, inputs), referenced)
+    return config_hash(settings_of(ragbase), _secrets(ragbase, inputs), referenced)
+
+
+def _secrets(ragbase: RagBase, inputs: Inputs) -> dict[str, dict[str, str]]:
+    """Generated Secrets without what only clients read: a second API restarts no pod of the first."""
+    return {
+        name: {key: value for key, value in values.items() if key != LOCALRAG_URL}
+        for name, values in generated(ragbase, inputs).items()
+    }
 
 
 def _autoscaler(ragbase: RagBase) -> Manifest:

@@ -22,12 +22,14 @@ from ragbase_operator.builders.objects import secret_object
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
 
-__all__ = ["DATABASE_NAME", "MEMGRAPH_INIT", "api_key", "generated", "secrets"]
+__all__ = ["DATABASE_NAME", "LOCALRAG_URL", "MEMGRAPH_INIT", "api_key", "generated", "secrets"]
 
 DATABASE_NAME: Final = "ragbase"
 """Of the database and of its owner."""
 MEMGRAPH_INIT: Final = "init.cypherl"
 """Key with the statement that makes Memgraph take a changed password at its next start."""
+LOCALRAG_URL: Final = "localragUrl"
+"""Key with where clients find the second API."""
 _BASIC_AUTH: Final = "kubernetes.io/basic-auth"
 
 
@@ -107,7 +109,7 @@ def _api_keys(ragbase: RagBase, inputs: Inputs) -> dict[str, str]:
 def _client(ragbase: RagBase, inputs: Inputs) -> dict[str, str]:
     found = {"url": api_url(ragbase)}
     if ragbase.spec.localrag.enabled:
-        found["localragUrl"] = localrag_url(ragbase)
+        found[LOCALRAG_URL] = localrag_url(ragbase)
     if ragbase.spec.api.auth.enabled:
         there = _there(inputs, names.client_secret(ragbase.name))
         found["apiKey"] = there.get("apiKey") or api_key(inputs.fresh["client"])
