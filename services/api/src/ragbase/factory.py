@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from ragbase.clients.embedder import Embedder
+from ragbase.clients.gguf import GgufModels
 from ragbase.clients.select import open_embedder
 from ragbase.clients.select_reranker import select_rerankers
 from ragbase.errors import ConfigurationError
@@ -86,17 +87,24 @@ _log = get_logger("ragbase.start")
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, embedder: Embedder | None = None, *, localrag: bool = False
+    settings: Settings,
+    embedder: Embedder | None = None,
+    *,
+    localrag: bool = False,
+    gguf: GgufModels | None = None,
 ) -> AsyncIterator[Services]:
     """Open everything the API needs, and close it at the end.
 
     An ``embedder`` given here is used instead of the one the settings name, and stays open.
-    ``localrag``: the second API is served, too.
+    ``localrag``: the second API is served, too; ``gguf`` are its models, instead of those that the
+    settings name.
 
     Raises `ConfigurationError` or `DatabaseUnavailableError` when it cannot start.
     """
     async with AsyncExitStack() as stack:
-        services, database = await _open(settings, embedder, stack, serve=True, localrag=localrag)
+        services, database = await _open(
+            settings, embedder, stack, serve=True, localrag=localrag, gguf=gguf
+        )
         if settings.workers:
             worker = _worker(settings, services, database, concurrency=settings.workers)
             worker.start()
@@ -127,6 +135,7 @@ async def _open(
     *,
     serve: bool,
     localrag: bool = False,
+    gguf: GgufModels | None = None,
 ) -> tuple[Services, Database]:
     prompts = Prompts.load(settings.prompts_dir)
     llms = language_models(settings)
@@ -163,7 +172,7 @@ async def _open(
     )
     if localrag:
         parts = (database, embedding, rerankers, llms, prompts)
-        services = replace(services, localrag=open_localrag(settings, *parts, stack))
+        services = replace(services, localrag=open_localrag(settings, *parts, stack, gguf))
     if settings.workers or not serve:  # where jobs are done, the graph is projected, too
         graph.project(settings, database, stack)
     await services.health.start()

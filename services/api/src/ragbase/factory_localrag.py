@@ -133,5 +133,7 @@ def _openai_models(settings: Settings) -> LanguageModels | None:
         concurrency=spec.concurrency,
         characters=OPENAI_CHARACTERS,
         max_output_tokens=spec.max_output_tokens,
+        temperature=0.0,
+        partial=True,
     )
     return LanguageModels({PURPOSE: model})

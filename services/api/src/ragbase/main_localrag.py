@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from ragbase import __version__
 from ragbase.clients.embedder import Embedder
+from ragbase.clients.gguf import GgufModels
 from ragbase.factory import open_services
 from ragbase.limits import LOCALRAG
 from ragbase.loopback import is_loopback
@@ -34,8 +35,10 @@ A second API over the store of the first: its files are the documents of the col
 """
 
 
-def create_localrag_app(settings: Settings, *, embedder: Embedder | None = None) -> FastAPI:
-    """The second API for these settings. Its lifespan opens all it needs, see `create_app`.
+def create_localrag_app(
+    settings: Settings, *, embedder: Embedder | None = None, gguf: GgufModels | None = None
+) -> FastAPI:
+    """The second API for these settings. Its lifespan opens all it needs, see `open_services`.
 
     Beside the first API, in one process, leave its lifespan out and set ``app.state.services``
     to services that were opened with ``localrag=True``.
@@ -45,7 +48,7 @@ def create_localrag_app(settings: Settings, *, embedder: Embedder | None = None)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings, embedder, localrag=True) as services:
+        async with open_services(settings, embedder, localrag=True, gguf=gguf) as services:
             app.state.services = services
             yield
 

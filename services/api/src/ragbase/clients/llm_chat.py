@@ -20,7 +20,7 @@ class ChatCompletions:
 
     name: Literal["responses", "chat"] = "chat"
     path = "v1/chat/completions"
-    extras: frozenset[Extra] = frozenset({"thinking", "schema", "usage", "length"})
+    extras: frozenset[Extra] = frozenset({"thinking", "schema", "usage", "length", "temperature"})
 
     def body(self, question: Question, model: str, extras: frozenset[Extra]) -> dict[str, Any]:
         """As OpenAI documents it, and vLLM's ``chat_template_kwargs``."""
@@ -34,6 +34,8 @@ class ChatCompletions:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if "length" in extras and question.tokens is not None:
             body["max_tokens"] = question.tokens
+        if "temperature" in extras and question.temperature is not None:
+            body["temperature"] = question.temperature
         return body
 
     def hear(self, answering: Answering, event: Event) -> None:

@@ -40,6 +40,7 @@ _BLAMED: Final[tuple[tuple[Extra, str], ...]] = (
     ("thinking", "chat_template_kwargs|enable_thinking"),
     ("usage", "stream_options|include_usage"),
     ("length", "max_output_tokens|max_tokens"),
+    ("temperature", "temperature"),
     ("schema", "response_format|json_schema|text[.]format|structured|grammar|schema"),
 )
 """What a refusal names, and in this order what is left out where it names nothing."""

@@ -25,13 +25,14 @@ __all__ = [
     "too_long",
 ]
 
-Extra: TypeAlias = Literal["thinking", "schema", "usage", "length"]
+Extra: TypeAlias = Literal["thinking", "schema", "usage", "length", "temperature"]
 """Parts of a request that a server may not know, and then answers 400 or 422: left out since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``characters`` bounds the answer, thinking included; ``tokens`` is sent, where given."""
+    """``characters`` bounds the answer, thinking included; ``tokens`` and ``temperature`` are sent,
+    where given. ``partial``: an answer that ends at ``tokens`` is one."""
 
     prompt: str
     system: str = ""
@@ -40,6 +41,8 @@ class Question:
     characters: int = 64_000
     tokens: int | None = None
     thinking: bool = False
+    temperature: float | None = None
+    partial: bool = False
 
     def messages(self) -> list[dict[str, str]]:
         """In OpenAI's form."""
@@ -114,7 +117,8 @@ class Answering:
         `UnusableAnswerError` where the server did not finish."""
         if not self.ended:
             raise broken_off(self.server)
-        if self.unfinished:
+        cut = self.unfinished in _CUT and bool(self.parts)
+        if self.unfinished and not (cut and self.question.partial):
             raise UnusableAnswerError(
                 f"The {self.server.what} did not finish its answer ({self.unfinished})."
             )
@@ -138,6 +142,8 @@ class Dialect(Protocol):
         """Take in an answer of a server that does not stream."""
 
 
+_CUT: Final = ("length", "max_tokens", "max_output_tokens")
+"""What servers call an answer that met its bound."""
 _TOO_LONG: Final = re.compile(
     r"context.?(length|size|window)|maximum context|exceed_context|too long|too many tokens"
     r"|(input|prompt|request).{0,40}(exceed|longer than)",

@@ -20,7 +20,7 @@ class Responses:
 
     name: Literal["responses", "chat"] = "responses"
     path = "v1/responses"
-    extras: frozenset[Extra] = frozenset({"thinking", "schema", "length"})
+    extras: frozenset[Extra] = frozenset({"thinking", "schema", "length", "temperature"})
 
     def body(self, question: Question, model: str, extras: frozenset[Extra]) -> dict[str, Any]:
         """``chat_template_kwargs`` is an extension of vLLM's that llama.cpp and SGLang took over."""
@@ -32,6 +32,8 @@ class Responses:
             body["text"] = {"format": schema}
         if "length" in extras and question.tokens is not None:
             body["max_output_tokens"] = question.tokens
+        if "temperature" in extras and question.temperature is not None:
+            body["temperature"] = question.temperature
         return body
 
     def hear(self, answering: Answering, event: Event) -> None:
@@ -96,5 +98,8 @@ def _incomplete(response: object, answering: Answering) -> None:
     details = shape.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     answering.usage = Usage.read(shape.get("usage")) or answering.usage
+    if not answering.parts and isinstance(shape.get("output"), list):
+        for text in _texts([item for item in shape["output"] if isinstance(item, dict)]):
+            answering.add(text)
     answering.unfinished = str(reason or "no reason given")[:50]
     answering.ended = True

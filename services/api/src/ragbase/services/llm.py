@@ -71,7 +71,7 @@ class PurposeModel:
     """The model as one purpose uses it.
 
     ``timeout_s`` bounds a completion with its retries, ``concurrency`` how many run at once,
-    ``characters`` and ``max_output_tokens`` the answer.
+    ``characters`` and ``max_output_tokens`` the answer; ``partial``: one that ends there will do.
     """
 
     def __init__(
@@ -84,6 +84,8 @@ class PurposeModel:
         characters: int,
         max_output_tokens: int | None = None,
         thinking: bool = False,
+        temperature: float | None = None,
+        partial: bool = False,
     ) -> None:
         self.purpose = purpose
         self.server = server
@@ -93,6 +95,8 @@ class PurposeModel:
         self._characters = characters
         self._max_output_tokens = max_output_tokens
         self._thinking = thinking
+        self._temperature = temperature
+        self._partial = partial
         self._places = Permits(concurrency)
         server.circuits.append(self.circuit)
 
@@ -114,6 +118,8 @@ class PurposeModel:
             self._characters,
             self._max_output_tokens,
             self._thinking,
+            self._temperature,
+            self._partial,
         )
         with self._counted():
             self._check_open()
