@@ -56,6 +56,10 @@ test-llm: $(VENV)/.llm ## Run the tests against a real language model's server (
 test-gguf: $(VENV)/.llm $(TORCH)/.torch ## Run the tests of models in GGUF files (torch converts them: 6 GB)
 	$(BIN)/pytest services/inference/tests/gguf services/api/tests/clients/test_gguf.py
 
+.PHONY: test-graph-bolt
+test-graph-bolt: $(VENV)/.dev ## Run the tests of the graph store over Bolt against a real Neo4j (Java, Maven: 147 MB once)
+	$(BIN)/pytest services/api/tests/bolt
+
 .PHONY: test-operator
 test-operator: $(VENV)/.dev ## Run the tests of the operator (against a real control plane, where one can be had)
 	$(BIN)/pytest operator/tests
@@ -128,7 +132,7 @@ soak: $(VENV)/.dev ## Kill API, worker and Postgres a hundred times during inges
 .PHONY: lock
 lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES)) --extra embedded --extra ner --extra gguf --extra server -o requirements/run.txt
-	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra lightrag --extra gguf --extra server requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) $(addsuffix /pyproject.toml,$(PACKAGES) $(OPERATOR)) --extra embedded --extra ner --extra lightrag --extra graph --extra gguf --extra server requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) services/inference/pyproject.toml --extra server --extra torch --extra gliner requirements/torch.in -c requirements/dev.txt -o requirements/torch.txt
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt

@@ -27,10 +27,11 @@ from bench.report import Bar, state_folder, write_report
 from bench.server import start_api
 from ragbase.embedded import EmbeddedPostgres
 from ragbase.evaluation.latency import Latency
+from ragbase.graph.communities import PostgresCommunities
 from ragbase.graph.linking import link, words_of
 from ragbase.graph.neighbourhood import load_neighbourhood
 from ragbase.graph.pagerank import chunk_scores
-from ragbase.graph.subgraph import expand
+from ragbase.graph.postgres import PostgresGraphStore
 from ragbase.models.domain import Collection
 from ragbase.storage.collections import list_collections
 from ragbase.storage.migrations import migrate
@@ -73,15 +74,15 @@ async def _run() -> dict[str, Any]:
         await migrate(server.dsn, dialect="native")
         connection = await asyncpg.connect(server.dsn)
         try:
-            names = await _fill(connection, draw)
+            names = await fill(connection, draw)
         finally:
             await connection.close()
         async with await Database.open(server.dsn) as database, database.acquire() as held:
-            measured = await _in_process(held, names, draw)
+            measured = await _in_process(database, held, names, draw)
         return {**measured, **await _over_http(server.dsn, names, draw)}
 
 
-async def _fill(connection: Connection, draw: random.Random) -> list[str]:
+async def fill(connection: Connection, draw: random.Random) -> list[str]:
     """Entities, documents that name them, and one hub; the names, most frequent first."""
     names = _names(draw)
     await connection.execute("SET session_replication_role = replica")
@@ -136,11 +137,11 @@ def _names(draw: random.Random) -> list[str]:
 
 
 async def _in_process(
-    connection: Connection, names: Sequence[str], draw: random.Random
+    database: Database, connection: Connection, names: Sequence[str], draw: random.Random
 ) -> dict[str, Any]:
     collections = await list_collections(connection, ["default"])
-    exact = [_question(draw, names) for _ in range(CALLS)]
-    misspelt = [_question(draw, names, spoil=True) for _ in range(CALLS)]
+    exact = [question(draw, names) for _ in range(CALLS)]
+    misspelt = [question(draw, names, spoil=True) for _ in range(CALLS)]
     walks = await _seeds(connection, collections, exact)
 
     async def walk(seeds: dict[int, float]) -> None:
@@ -151,17 +152,22 @@ async def _in_process(
     async def find(query: str) -> None:
         await link(connection, [1], words_of(query, collections))
 
+    hub = await connection.fetchval(
+        "SELECT id FROM entities WHERE collection_id = 1 AND normal_name = $1", normalise(names[-1])
+    )
+    store = PostgresGraphStore(database, PostgresCommunities(database))
     return {
         "entities": ENTITIES,
         "documents": DOCUMENTS,
-        "link": await _timed(exact, find),
-        "link_fuzzy": await _timed(misspelt, find),
-        "walk": await _timed(walks, walk),
-        "hub_depth_3": await _timed([names[-1]] * 50, lambda name: _hub(connection, name)),
+        "link": await timed(exact, find),
+        "link_fuzzy": await timed(misspelt, find),
+        "walk": await timed(walks, walk),
+        "hub_depth_3": await timed([hub] * 50, lambda one: store.expand([one], 3)),
     }
 
 
-def _question(draw: random.Random, names: Sequence[str], *, spoil: bool = False) -> str:
+def question(draw: random.Random, names: Sequence[str], *, spoil: bool = False) -> str:
+    """A query that names two entities; with ``spoil`` the first is misspelt."""
     first, second = draw.choices(names[:8_000], k=2)
     if spoil:
         at = draw.randrange(1, len(first) - 1)
@@ -177,14 +183,6 @@ async def _seeds(
     ]
 
 
-async def _hub(connection: Connection, name: str) -> None:
-    """Entities within three relations of a hub, as the neighbours of an entity are read."""
-    hub = await connection.fetchval(
-        "SELECT id FROM entities WHERE collection_id = 1 AND normal_name = $1", normalise(name)
-    )
-    await expand(connection, [hub], 3)
-
-
 async def _over_http(dsn: str, names: Sequence[str], draw: random.Random) -> dict[str, Any]:
     api, url = await asyncio.to_thread(start_api, {"DATABASE_URL": dsn, "RAGBASE_WORKERS": "0"})
     try:
@@ -197,19 +195,20 @@ async def _over_http(dsn: str, names: Sequence[str], draw: random.Random) -> dic
             async def floor(_: str) -> None:
                 (await client.get("/health/live")).raise_for_status()
 
-            queries = [_question(draw, names) for _ in range(CALLS)]
+            queries = [question(draw, names) for _ in range(CALLS)]
             return {
-                "graph_search": await _timed(queries, ask),
-                "floor": await _timed(queries, floor),
+                "graph_search": await timed(queries, ask),
+                "floor": await timed(queries, floor),
             }
     finally:
         api.terminate()
         await asyncio.to_thread(api.wait)
 
 
-async def _timed(
-    arguments: Sequence[Any], call: Callable[[Any], Awaitable[None]]
+async def timed(
+    arguments: Sequence[Any], call: Callable[[Any], Awaitable[Any]]
 ) -> dict[str, float]:
+    """Percentiles in milliseconds of ``call`` with each argument, some of them beforehand."""
     times = []
     for argument in [*arguments[:WARM], *arguments]:
         started = time.perf_counter()

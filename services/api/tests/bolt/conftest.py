@@ -16,8 +16,11 @@ from ragbase.graph.bolt_driver import Bolt
 from ragbase.graph.bolt_write import BoltWriter
 from ragbase.storage.pool import Database
 
+from ..routes.conftest import embedder, open_app
 from .neo4j_server import MissingProgramError, Neo4jServer
 from .projected import Projected
+
+__all__ = ["embedder", "open_app"]
 
 HERE = Path(__file__).parent
 REQUIRED = "bolt" in os.environ.get("RAGBASE_REQUIRE", "").replace(",", " ").split()

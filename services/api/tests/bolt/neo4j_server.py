@@ -88,8 +88,8 @@ class Neo4jServer:
         """What MEMGRAPH_URL would be."""
         return f"bolt://127.0.0.1:{self.port}"
 
-    def launch(self) -> None:
-        """Start, without waiting until it answers."""
+    def start(self) -> None:
+        """Start, and wait until it listens."""
         self._log = (self._home / "log").open("ab")
         self._process = subprocess.Popen(
             [
@@ -100,17 +100,8 @@ class Neo4jServer:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-
-    def start(self) -> None:
-        """Start, and wait until it listens."""
-        self.launch()
-        self.wait()
-
-    def wait(self) -> None:
-        """Until it listens."""
         deadline = time.monotonic() + START_S
         while not self._listens():
-            assert self._process is not None
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"Neo4j did not start:\n{(self._home / 'log').read_text()}")
             time.sleep(0.1)

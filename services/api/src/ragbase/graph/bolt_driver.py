@@ -7,6 +7,7 @@ that a document or a caller says ever becomes a part of a statement.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self, TypeAlias
@@ -31,6 +32,10 @@ CONNECT_S: Final = 5.0
 RETRY_S: Final = 3.0
 """Conflicts are tried again for so long; then the caller knows better, and holds nothing meanwhile."""
 _AWAY = "The graph store (MEMGRAPH_URL) does not answer."
+
+# What goes wrong is raised, and told of once by whoever asked; what Neo4j notes about statements whose
+# labels are not there yet is of no use to anybody.
+logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Parameters: TypeAlias = Mapping[str, Any]
 

@@ -24,6 +24,7 @@ __all__ = [
     "bound_changes",
     "count_changes",
     "count_graph",
+    "forget_wish",
     "last_change",
     "leading",
     "next_fence",
@@ -132,6 +133,11 @@ async def want_changes(connection: Connection) -> UUID | None:
 async def renew_wish(connection: Connection) -> None:
     """Have changes noted for another `WANTED_DAYS`."""
     await connection.execute(_RENEW)
+
+
+async def forget_wish(connection: Connection) -> None:
+    """Have nothing noted any more; the next wish begins a new epoch."""
+    await connection.execute("UPDATE graph_projection SET wanted_until = now()")
 
 
 async def read_epoch(connection: Connection) -> UUID | None:
