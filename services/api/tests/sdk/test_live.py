@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from ragbase.sdk import ApiError, AsyncClient, Client
@@ -124,3 +126,18 @@ async def test_files_and_texts_go_together(api_url: str, collection: str, tmp_pa
         ("gone", "No such file or directory")
     ]
     assert (again.unchanged, again.blank) == (3, 1)
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+async def test_context_lines_are_asked_for_or_left_to_the_collection(wanted: bool | None) -> None:
+    sent: list[dict[str, object]] = []
+
+    def refusing(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
+        return httpx.Response(422, json={"detail": "no", "code": "no"})
+
+    sources = [Source("a", lambda: Draft("a", "A", "text"))]
+    async with AsyncClient(transport=httpx.MockTransport(refusing)) as client:
+        tally = await upload(client, sources, contextual_retrieval=wanted)
+    assert len(tally.failures) == 1
+    assert sent[0].get("contextual_retrieval") is wanted
