@@ -108,6 +108,6 @@ class LocalragSettings(Section):
 
     @field_validator("localrag_models_dir", mode="before")
     @classmethod
-    def _empty_is_unset(cls, value: object) -> object:
+    def _empty_models_dir_is_unset(cls, value: object) -> object:
         """An empty path would be the current folder."""
         return None if value == "" else value
