@@ -127,6 +127,24 @@ def test_it_ranks_with_a_served_reranker_where_there_is_one(
     assert env.get("LOCALRAG_RERANKER_MODEL") == expected
 
 
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, None),
+        ({"cpu": "2"}, None),
+        ({"memory": "6Gi"}, 5 * 2**30),
+        ({"memory": "1Gi"}, 64 * 2**20),
+    ],
+)
+def test_models_fit_into_the_pods_memory(
+    make: Make, inputs: Inputs, found: Found, limits: dict[str, str], expected: int | None
+) -> None:
+    """So that a model gives way to another one, where else the pod would be killed."""
+    children = _children(make, inputs, resources={"limits": limits})
+    env = found.env(found.one(children, "Deployment", "docs-localrag"))
+    assert env.get("LOCALRAG_MODELS_MEMORY_BYTES") == (expected and str(expected))
+
+
 def test_it_needs_no_memgraph(make: Make, inputs: Inputs, found: Found) -> None:
     """The ConfigMap names one for API and workers; this API would only ask whether it is well."""
     spec = {"localrag": {"enabled": True}, "graph": {"enabled": True}}

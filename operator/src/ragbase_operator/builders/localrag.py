@@ -12,6 +12,7 @@ from ragbase_operator.builders.environment import escaped, plain
 from ragbase_operator.builders.inputs import Inputs
 from ragbase_operator.builders.pods import Pod, empty_dir
 from ragbase_operator.builders.probes import http_probe, probes
+from ragbase_operator.builders.quantities import MIB, mib
 from ragbase_operator.builders.settings import DRAIN_SECONDS, api_env
 from ragbase_operator.builders.workloads import RECREATE, deployment, service, spread_over_nodes
 from ragbase_operator.models.manifest import Manifest
@@ -24,6 +25,9 @@ MODELS: Final = "/data/models"
 """Below the mount: what else the root of a volume holds, such as lost+found, is no kind of model."""
 STARTUP_SECONDS: Final = 300
 """As the API: it starts once Postgres answers; models are loaded by the first request for them."""
+PROCESS_MIB: Final = 1024
+"""Of the pod's memory limit, for the API itself and what requests carry; the rest is for models."""
+LEAST_MODELS_MIB: Final = 64
 _DATA: Final = "/data"
 DEFAULT: Final = "default"
 """The reranker of searches that name none."""
@@ -99,6 +103,9 @@ def _ours(spec: RagBaseSpec) -> dict[str, str]:
     if spec.rerankers:
         names = [reranker.name for reranker in spec.rerankers]
         found["LOCALRAG_RERANKER_MODEL"] = DEFAULT if DEFAULT in names else names[0]
+    if (limit := spec.localrag.resources.limits.get("memory")) is not None:
+        models = max(mib(limit) - PROCESS_MIB, LEAST_MODELS_MIB)
+        found["LOCALRAG_MODELS_MEMORY_BYTES"] = str(models * MIB)
     if spec.graph.projected:
         found["MEMGRAPH_ENABLED"] = "false"  # nothing of this API reads the graph
     return found
