@@ -35,7 +35,9 @@ class GgufOptions:
     """Most tokens of an input of other models, if they read so many: memory grows with it."""
     chat_parallel: int = 2
     """Answers written at once by a model."""
-    text_parallel: int = 4
+    text_parallel: int = 1
+    """Texts in a batch. On a CPU more gain nothing, and a vector would depend, in its fourth
+    digit, on the texts that share its batch."""
     idle_s: float = 1800.0
     """Seconds without use after which a model is unloaded."""
     sweep_s: float = 900.0
