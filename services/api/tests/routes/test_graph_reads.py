@@ -176,3 +176,18 @@ async def test_what_is_deleted_is_shown_no_more(
     assert await between(api, ids["A"], ids["D"]) is None
     rows = (await api.get("/v1/graph/communities")).json()
     assert [(row["name"], row["community_id"]) for row in rows] == [("A", -1), ("C", 0), ("D", 0)]
+
+
+async def test_an_answer_tells_that_its_store_was_away(open_app: OpenApp) -> None:
+    """Nothing listens there: Postgres answers, and a header says so."""
+    _, api = await open_app(memgraph_url="bolt://127.0.0.1:1", graph_store="bolt")
+    ids = await draw(api, "AB")
+    for path, rows in (
+        (f"neighbors/{ids['A']}", 1),
+        (f"path/{ids['A']}/{ids['B']}", 2),
+        ("communities", 2),
+    ):
+        answer = await api.get(f"/v1/graph/{path}")
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json()) == rows
+        assert answer.headers["x-warning"] in ("graph_store_unavailable", "graph_store_filling")

@@ -24,6 +24,18 @@ router = APIRouter(prefix="/v1/graph", tags=["graph"], dependencies=[READ])
 
 _COMMUNITIES = TypeAdapter(list[CommunityOut])
 
+WARNED = {
+    200: {
+        "headers": {
+            "X-Warning": {
+                "description": "Codes of what the answer went without, as in `warnings` of searches: "
+                "`graph_store_unavailable`, `graph_store_filling` (Postgres answered instead).",
+                "schema": {"type": "string"},
+            }
+        }
+    }
+}
+
 Kind = Annotated[
     GraphKind,
     Query(description="Which graph: concepts with their relations, or extracted entities."),
@@ -33,7 +45,7 @@ Kind = Annotated[
 @router.get(
     "/neighbors/{node_id}",
     response_model=list[NeighbourOut],
-    responses={**NOT_FOUND, **UNAVAILABLE},
+    responses={**WARNED, **NOT_FOUND, **UNAVAILABLE},
 )
 async def read_neighbours(
     node_id: NodeId,
@@ -57,7 +69,7 @@ async def read_neighbours(
 @router.get(
     "/path/{start_id}/{end_id}",
     response_model=list[NodeOut],
-    responses={**NOT_FOUND, **UNAVAILABLE},
+    responses={**WARNED, **NOT_FOUND, **UNAVAILABLE},
 )
 async def read_path(
     start_id: NodeId,
@@ -82,7 +94,7 @@ async def read_path(
 @router.get(
     "/communities",
     response_model=list[CommunityOut],
-    responses={**NOT_FOUND, **UNAVAILABLE},
+    responses={**WARNED, **NOT_FOUND, **UNAVAILABLE},
 )
 async def read_communities(
     graph: GraphReads,
