@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import get_args
 
-from ragbase.clients.gguf import GgufModels
+from ragbase.clients.gguf import GgufKind, GgufModels
+from ragbase.clients.inprocess_gguf import open_gguf
 from ragbase.clients.select_llm import open_llm
 from ragbase.retrieval.dual import DualIndex
 from ragbase.services.embedding import EmbeddingRuntime
@@ -23,10 +26,15 @@ from ragbase.settings import Settings
 from ragbase.settings.llm import LlmSpec
 from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.pool import Database
+from ragbase.telemetry.logs import get_logger
 from ragbase.text.prompts import Prompts
 
 __all__ = ["open_localrag"]
 
+_log = get_logger("ragbase.localrag")
+
+RERANK_S = 3600.0
+"""Where the settings bound no ranking; each reranker has a bound of its own."""
 PARALLEL_SPLITS = 2
 OPENAI_CHARACTERS = 16_000
 """Longest answer, thinking included."""
@@ -42,7 +50,14 @@ def open_localrag(
     stack: AsyncExitStack,
     gguf: GgufModels | None = None,
 ) -> LocalragServices:
-    """The use cases, closed with ``stack``. No model is loaded yet."""
+    """The use cases, closed with ``stack``. No model is loaded yet.
+
+    ``gguf`` are the models to use instead of those that the settings name; their owner closes them.
+    """
+    if gguf is None:
+        _make_folders(settings.models_dir)
+        gguf = open_gguf(settings)
+        stack.push_async_callback(gguf.aclose)
     chosen = settings.model_fields_set
     openai = _openai_models(settings)
     if openai is not None:
@@ -54,7 +69,7 @@ def open_localrag(
         embedding,
         rerankers,
         llms,
-        rerank_timeout_s=settings.rerank_timeout_s,
+        rerank_timeout_s=settings.rerank_timeout_s or RERANK_S,
         context_timeout_s=settings.localrag_context_timeout_s,
     )
 
@@ -99,6 +114,15 @@ def open_localrag(
             query_chars=settings.max_query_chars,
         ),
     )
+
+
+def _make_folders(models: Path) -> None:
+    """As the original does; where it may not, there are no files, and that is all."""
+    try:
+        for kind in get_args(GgufKind):
+            (models / kind).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _log.warning("no_model_folders", folder=str(models), reason=error.strerror)
 
 
 def _context_rules(settings: Settings, chosen: set[str]) -> ContextRules:

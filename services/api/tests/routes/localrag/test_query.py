@@ -120,9 +120,9 @@ async def test_blank_chunks_are_not_ranked_and_come_last(
 
 
 async def test_a_vector_of_zeros_has_null_scores(local: httpx.AsyncClient) -> None:
-    rows = (await ask(local, [chunk("z", "x") | {"content_embedding": [0.0] * 8}, chunk("y", "y")]))[
-        "results"
-    ]
+    rows = (
+        await ask(local, [chunk("z", "x") | {"content_embedding": [0.0] * 8}, chunk("y", "y")])
+    )["results"]
     assert [row["content"] for row in rows] == ["y", "z"]
     assert rows[1]["scores"] == {"content": None, "combined": None}
 

@@ -16,6 +16,8 @@ from ragbase.routes.localrag.errors import STRING_ERRORS
 __all__ = ["router"]
 
 PAGE_MAX = 100
+PAGE_LAST = 2**53 - 1
+"""What every JSON reader takes for a whole number."""
 
 router = APIRouter(tags=["files"], responses=STRING_ERRORS)
 
@@ -40,7 +42,8 @@ async def retrieve(body: RetrieveIn, localrag: Localrag) -> Response:
 @router.get("/v1/documents", response_model=FilesAnswer, dependencies=[READ])
 async def documents(query: Annotated[FileQuery, Query()], localrag: Localrag) -> Response:
     """Stored files with their first chunk, in the order in which they were stored."""
-    page, size = max(1, query.page), min(PAGE_MAX, max(1, query.page_size))
+    page = min(PAGE_LAST, max(1, query.page))
+    size = min(PAGE_MAX, max(1, query.page_size))
     rows, total = await localrag.files.page(
         page=page, page_size=size, folder_id=query.folder_id, file_id=query.file_id
     )

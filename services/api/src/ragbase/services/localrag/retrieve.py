@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Self
 
-from ragbase.errors import InvalidInputError, NotFoundError, RagBaseError, TooLargeError
+from ragbase.errors import NotFoundError, RagBaseError, TooLargeError
 from ragbase.limits import LOCALRAG
 from ragbase.models.access import Access
 from ragbase.models.filters import parse_filter
@@ -134,8 +134,6 @@ class RetrieveService:
     ) -> Found:
         try:
             scores = await reranker(query, [hit.content for hit in hits])
-        except InvalidInputError:
-            raise
         except RagBaseError as error:
             if body.reranker_model:
                 raise
