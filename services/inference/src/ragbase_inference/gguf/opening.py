@@ -18,7 +18,7 @@ from ragbase_inference.gguf.process import LlamaProcess
 
 __all__ = ["Plan", "connect", "open_file", "plan"]
 
-_BESIDE_WEIGHTS = 64 * 1024 * 1024
+_BESIDE_WEIGHTS = 96 * 1024 * 1024
 """Bytes of the process, its tokenizer and its buffers."""
 _BUFFER_PER_TOKEN = 64 * 1024
 """Bytes of a batch's buffers, a token: measured below that up to 8 billion parameters."""
