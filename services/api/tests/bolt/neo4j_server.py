@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +22,8 @@ POM = Path(__file__).with_name("pom.xml")
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 FETCH_S = 600
 START_S = 120
+QUICK = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Java's options for a server that starts soon and lives a minute."""
 
 CONFIG = """
 server.default_listen_address=127.0.0.1
@@ -70,8 +73,8 @@ def _need(program: str) -> str:
 class Neo4jServer:
     """``start`` and ``kill`` as often as you like; ``close`` at the end."""
 
-    def __init__(self) -> None:
-        self._java = _need("java")
+    def __init__(self, options: Sequence[str] = QUICK) -> None:
+        self._java = _need("java"), *options
         self._lib = fetch_jars()
         self._home = Path(tempfile.mkdtemp(prefix="ragbase-neo4j-"))
         with socket.socket() as free:
@@ -93,7 +96,7 @@ class Neo4jServer:
         self._log = (self._home / "log").open("ab")
         self._process = subprocess.Popen(
             [
-                *(self._java, "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                *self._java,
                 *("-cp", f"{self._lib}/*", "org.neo4j.server.CommunityEntryPoint"),
                 *(f"--home-dir={self._home}", f"--config-dir={self._home / 'conf'}"),
             ],
