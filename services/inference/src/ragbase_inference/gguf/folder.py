@@ -14,7 +14,7 @@ from typing import get_args
 from ragbase_inference.gguf.errors import UnknownModelError
 from ragbase_inference.gguf.facts import GgufKind
 
-__all__ = ["KINDS", "SUFFIX", "GgufFile", "GgufFolder", "bare_name"]
+__all__ = ["KINDS", "SUFFIX", "GgufFile", "GgufFolder", "bare_name", "parts"]
 
 SUFFIX = ".gguf"
 KINDS: tuple[GgufKind, ...] = get_args(GgufKind)
