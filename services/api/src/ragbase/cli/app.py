@@ -20,6 +20,7 @@ from ragbase.cli.jobs import jobs
 from ragbase.cli.keys import keys
 from ragbase.cli.localrag import localrag
 from ragbase.cli.migrate import migrate
+from ragbase.cli.models import models
 from ragbase.cli.reference import reference
 from ragbase.cli.restore import restore
 from ragbase.cli.search import search
@@ -70,6 +71,7 @@ def ragbase(
 app.command(rich_help_panel=RUN)(up)
 app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(localrag)
+app.add_typer(models, rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(worker)
 app.command(rich_help_panel=RUN)(migrate)
 app.command(rich_help_panel=RUN)(backup)
