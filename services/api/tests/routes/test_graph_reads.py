@@ -119,6 +119,15 @@ async def test_communities_are_listed_by_number_then_name(api: httpx.AsyncClient
     assert found == [(-1, "Q"), *((0, name) for name in "WXYZ"), *((1, name) for name in "ABC")]
 
 
+async def test_a_long_answer_is_one_array(api: httpx.AsyncClient, connection: Connection) -> None:
+    await connection.execute(
+        "INSERT INTO concepts (collection_id, name) SELECT 1, n::text FROM generate_series(1, 4500) n"
+    )
+    rows = (await api.get("/v1/graph/communities")).json()
+    assert [row["name"] for row in rows] == sorted(str(n) for n in range(1, 4501))
+    assert (await api.get("/v1/graph/communities", params={"kind": "entity"})).json() == []
+
+
 async def test_communities_have_a_bound(open_app: OpenApp) -> None:
     _, api = await open_app(communities_max=2)
     await draw(api, "AB", "BC")

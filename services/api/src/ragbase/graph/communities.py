@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ragbase.errors import InvalidInputError
 from ragbase.graph.leiden import numbered, partition
@@ -98,9 +98,7 @@ class PostgresCommunities:
                 # Read after the state: what changes in between makes the next call compute again.
                 nodes = await connection.fetch(_NODES[kind], key[1])
                 edges = await connection.fetch(_EDGES[kind], key[1])
-            found = await asyncio.to_thread(
-                _computed, [row[0] for row in nodes], [(row[0], row[1], row[2]) for row in edges]
-            )
+            found = await asyncio.to_thread(_computed, nodes, edges)
             self._keep(key, state, found)
             return found
 
@@ -135,5 +133,6 @@ async def _state(connection: Connection, key: _Key) -> _State:
     return _State(*row)
 
 
-def _computed(nodes: Sequence[int], edges: Sequence[tuple[int, int, float]]) -> dict[int, int]:
-    return numbered(partition(edges), nodes)
+def _computed(nodes: Sequence[Any], edges: Sequence[Any]) -> dict[int, int]:
+    """Of rows: (id) and (node, node, weight)."""
+    return numbered(partition((row[0], row[1], row[2]) for row in edges), (row[0] for row in nodes))

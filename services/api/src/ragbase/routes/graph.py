@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
+import orjson
 from fastapi import APIRouter, Query, Response
-from pydantic import TypeAdapter
+from fastapi.responses import StreamingResponse
 
 from ragbase.models.graph_reads import CommunityOut, GraphCounts, GraphKind, NeighbourOut, NodeOut
 from ragbase.retrieval.trace import Trace
 from ragbase.routes.auth import READ
 from ragbase.routes.deps import GraphReads, NodeId
-from ragbase.routes.openapi import NOT_FOUND, UNAVAILABLE
+from ragbase.routes.openapi import NOT_FOUND, UNAVAILABLE, Responses
 from ragbase.storage.collections import DEFAULT
+from ragbase.storage.graph_nodes import GraphNode
 
 __all__ = ["router"]
 
 NEIGHBOURS_MAX = 1000
 PATH_DEPTH_MAX = 20
+WRITTEN_AT_ONCE = 2_000
+"""Rows of a long answer that are turned into JSON before other requests have their turn."""
 
 router = APIRouter(prefix="/v1/graph", tags=["graph"], dependencies=[READ])
 
-_COMMUNITIES = TypeAdapter(list[CommunityOut])
-
-WARNED = {
+WARNED: Responses = {
     200: {
         "headers": {
             "X-Warning": {
@@ -107,8 +110,9 @@ async def read_communities(
     """
     trace = Trace()
     rows = await graph.communities(kind, collection, trace)
-    body = await asyncio.to_thread(_COMMUNITIES.dump_json, rows)
-    return Response(body, media_type="application/json", headers=_warnings(trace))
+    return StreamingResponse(
+        _written(rows), media_type="application/json", headers=_warnings(trace)
+    )
 
 
 @router.get("/stats", response_model=GraphCounts, responses={**NOT_FOUND, **UNAVAILABLE})
@@ -126,3 +130,16 @@ def _warnings(trace: Trace) -> dict[str, str]:
     """The answers are bare lists: what was gone without stands in a header, by code."""
     codes = ", ".join(warning.code for warning in trace.warnings)
     return {"X-Warning": codes} if codes else {}
+
+
+async def _written(rows: Sequence[tuple[GraphNode, int]]) -> AsyncIterator[bytes]:
+    """A JSON array of `CommunityOut`, piece by piece."""
+    yield b"["
+    for start in range(0, len(rows), WRITTEN_AT_ONCE):
+        piece = [
+            {"id": node.id, "name": node.name, "type": node.type, "community_id": community}
+            for node, community in rows[start : start + WRITTEN_AT_ONCE]
+        ]
+        yield (b"," if start else b"") + orjson.dumps(piece)[1:-1]
+        await asyncio.sleep(0)
+    yield b"]"

@@ -17,11 +17,13 @@ __all__ = [
     "UNAVAILABLE",
     "UNSUPPORTED",
     "UPSTREAM",
+    "Responses",
     "describe_security",
     "requirements",
 ]
 
 Responses = dict[int | str, dict[str, Any]]
+"""As FastAPI's ``responses``: by status."""
 
 
 def _error(status: int, description: str) -> Responses:

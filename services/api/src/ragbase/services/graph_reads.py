@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from operator import itemgetter
 
 from ragbase.errors import DeadlineExceededError, NotFoundError
 from ragbase.graph.leiden import ISOLATED
 from ragbase.models.access import FULL_ACCESS, Access
-from ragbase.models.graph_reads import CommunityOut, GraphCounts, GraphKind, NeighbourOut, NodeOut
+from ragbase.models.graph_reads import GraphCounts, GraphKind, NeighbourOut, NodeOut
 from ragbase.retrieval.trace import Trace
 from ragbase.services.collections import CollectionService
 from ragbase.services.graph_bound import GraphBound
@@ -104,7 +105,7 @@ class GraphReadService(GraphBound):
 
     async def communities(
         self, kind: GraphKind, collection: str, trace: Trace
-    ) -> list[CommunityOut]:
+    ) -> list[tuple[GraphNode, int]]:
         """Every node with its community, by community, name and id; −1: without relations.
 
         Raises `NotFoundError` for the collection, `InvalidInputError` (``graph_too_large``).
@@ -146,9 +147,10 @@ def _no_path() -> NotFoundError:
     return NotFoundError("No path found", code="no_path")
 
 
-def _in_communities(nodes: list[GraphNode], communities: dict[int, int]) -> list[CommunityOut]:
-    rows = sorted((communities.get(node.id, ISOLATED), node.name, node.id, node) for node in nodes)
-    return [
-        CommunityOut(id=node.id, name=node.name, type=node.type, community_id=community)
-        for community, _, _, node in rows
-    ]
+def _in_communities(
+    nodes: list[GraphNode], communities: dict[int, int]
+) -> list[tuple[GraphNode, int]]:
+    """``nodes`` stay in their order within a community."""
+    rows = [(node, communities.get(node.id, ISOLATED)) for node in nodes]
+    rows.sort(key=itemgetter(1))
+    return rows

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import asyncpg
 
-from ragbase.errors import ConflictError
+from ragbase.errors import ConflictError, NotFoundError
 from ragbase.storage.pool import Connection
 
 __all__ = [
@@ -83,10 +83,16 @@ async def put_concept(
     description: str,
     metadata: Mapping[str, Any],
 ) -> int:
-    """Make a concept, or replace all of one but its name and id; its id."""
-    made: int = await connection.fetchval(
-        _PUT, collection_id, name, type, description, dict(metadata)
-    )
+    """Make a concept, or replace all of one but its name and id; its id.
+
+    Raises `NotFoundError` where the collection is gone.
+    """
+    try:
+        made: int = await connection.fetchval(
+            _PUT, collection_id, name, type, description, dict(metadata)
+        )
+    except asyncpg.ForeignKeyViolationError as error:
+        raise NotFoundError("The collection is gone.", code="collection_not_found") from error
     return made
 
 

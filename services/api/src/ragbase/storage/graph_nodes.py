@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -63,13 +64,14 @@ async def load_nodes(
 async def all_nodes(
     connection: Connection, kind: GraphKind, collection_ids: Sequence[int]
 ) -> list[GraphNode]:
-    """Every node of the collections, by id."""
+    """Every node of the collections, by name (code points), then id."""
     rows = await connection.fetch(
         f"SELECT id, name, type FROM {_TABLE[kind]} "  # noqa: S608 - a constant
-        "WHERE collection_id = ANY($1::bigint[]) ORDER BY id",
+        'WHERE collection_id = ANY($1::bigint[]) ORDER BY name COLLATE "C", id',
         collection_ids,
     )
-    return [GraphNode(*row) for row in rows]
+    # In a thread: 100,000 of them take a tenth of a second.
+    return await asyncio.to_thread(lambda: [GraphNode(*row) for row in rows])
 
 
 async def count_graphs(

@@ -1,0 +1,213 @@
+"""A graph of 100,000 concepts over HTTP: writes, neighbours, paths, communities; what others feel.
+
+``python -m bench.concepts``. Concepts in groups of 50, 150,000 relations of which four of five stay
+within a group, and a hub with 10,000 relations. Bars: depth 3 around the hub ≤ 100 ms at the median;
+while communities are computed no other request waits longer than 250 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+import random
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+
+from bench.graph import timed
+from bench.report import Bar, state_folder, write_report
+from bench.server import rss_mb, start_api
+from ragbase.embedded import EmbeddedPostgres
+from ragbase.storage.migrations import migrate
+
+CONCEPTS = 100_000
+RELATIONS = 150_000
+GROUP = 50
+HUB_RELATIONS = 10_000
+CALLS = 100
+
+
+def main() -> int:
+    """Exit code 1 where a bar was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    out: Path | None = parser.parse_args().out
+    found = asyncio.run(_run())
+    demands = [
+        Bar("neighbours of the hub, depth 3, p50 ms", found["hub_depth_3"]["p50"], 100.0),
+        Bar("another request while communities are computed, ms", found["waited_ms"], 250.0),
+    ]
+    text = _text(found, demands)
+    print(text)
+    if out is not None:
+        write_report(out / "concepts", {"machine": platform.processor(), **found}, demands, text)
+    return 0 if all(bar.met for bar in demands) else 1
+
+
+async def _run() -> dict[str, Any]:
+    draw = random.Random(7)
+    with state_folder() as folder, EmbeddedPostgres(folder / "postgres") as server:
+        await migrate(server.dsn, dialect="native")
+        connection = await asyncpg.connect(server.dsn)
+        try:
+            ids = await _fill(connection, draw)
+        finally:
+            await connection.close()
+        environment = {"DATABASE_URL": server.dsn, "RAGBASE_WORKERS": "0"}
+        api, url = await asyncio.to_thread(start_api, environment)
+        try:
+            async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+                found = await _readings(client, ids, draw)
+                found |= await _communities(client, api.pid)
+                return {"concepts": CONCEPTS, "relations": RELATIONS, **found}
+        finally:
+            api.terminate()
+            await asyncio.to_thread(api.wait)
+
+
+async def _fill(connection: asyncpg.Connection[asyncpg.Record], draw: random.Random) -> list[int]:
+    """The concepts' ids; the hub is the last."""
+    await connection.copy_records_to_table(
+        "concepts",
+        records=[(1, f"concept {number:06}", "Entity") for number in range(CONCEPTS)],
+        columns=["collection_id", "name", "type"],
+    )
+    ids = [row[0] for row in await connection.fetch("SELECT id FROM concepts ORDER BY id")]
+    pairs: set[tuple[int, int]] = set()
+    while len(pairs) < RELATIONS - HUB_RELATIONS:
+        source = draw.randrange(CONCEPTS)
+        if draw.random() < 0.8:
+            target = source - source % GROUP + draw.randrange(GROUP)
+        else:
+            target = draw.randrange(CONCEPTS)
+        if source != target:
+            pairs.add((ids[source], ids[target]))
+    pairs |= {(ids[-1], one) for one in ids[:HUB_RELATIONS]}
+    await connection.copy_records_to_table(
+        "concept_relations",
+        records=[(*pair, "KNOWS") for pair in sorted(pairs)],
+        columns=["source_id", "target_id", "type"],
+    )
+    await connection.execute("VACUUM (ANALYZE)")
+    return ids
+
+
+async def _readings(
+    client: httpx.AsyncClient, ids: list[int], draw: random.Random
+) -> dict[str, dict[str, float]]:
+    some = draw.sample(ids, CALLS)
+
+    def getting(path: str, **asked: Any) -> Callable[[Any], Awaitable[None]]:
+        async def get(one: Any) -> None:
+            answer = await client.get(path.format(one), params=asked)
+            assert answer.status_code in (200, 404), answer.text
+
+        return get
+
+    async def put(number: int) -> None:
+        body = {"name": f"new {number}", "metadata": {"n": number}}
+        (await client.post("/v1/concepts", json=body)).raise_for_status()
+
+    async def relate(number: int) -> None:
+        body = {
+            "source_name": f"new {number}",
+            "target_name": f"concept {number:06}",
+            "relation_type": "is like",
+        }
+        (await client.post("/v1/relations", json=body)).raise_for_status()
+
+    async def path(ends: tuple[int, int]) -> None:
+        answer = await client.get("/v1/graph/path/{}/{}".format(*ends))
+        assert answer.status_code in (200, 404), answer.text
+
+    hub = [ids[-1]] * (CALLS // 4)
+    return {
+        "floor": await timed(some, getting("/health/live")),
+        "put_concept": await timed(list(range(CALLS)), put),
+        "put_relation": await timed(list(range(CALLS)), relate),
+        "get_concept": await timed(some, getting("/v1/concepts/{}")),
+        "get_hub": await timed(hub, getting("/v1/concepts/{}")),
+        "relations_of_hub": await timed(
+            hub, getting("/v1/relations", concept_name=f"concept {CONCEPTS - 1:06}")
+        ),
+        "list_by_text": await timed(hub, getting("/v1/concepts", text="0042")),
+        "neighbours_2": await timed(some, getting("/v1/graph/neighbors/{}")),
+        "neighbours_5": await timed(some, getting("/v1/graph/neighbors/{}", depth=5)),
+        "hub_depth_3": await timed(hub, getting("/v1/graph/neighbors/{}", depth=3)),
+        "path": await timed(list(zip(some[1:], some, strict=False)), path),
+        "stats": await timed(hub, getting("/v1/graph/stats")),
+    }
+
+
+async def _communities(client: httpx.AsyncClient, pid: int) -> dict[str, float]:
+    """Seconds of the first answer and of the next; what others wait, and memory, meanwhile."""
+    before = rss_mb(pid)
+    done = asyncio.Event()
+    waits: list[float] = []
+    peak = before
+
+    async def others() -> None:
+        nonlocal peak
+        while not done.is_set():
+            started = time.perf_counter()
+            (await client.get("/health/live")).raise_for_status()
+            waits.append((time.perf_counter() - started) * 1e3)
+            peak = max(peak, rss_mb(pid))
+            await asyncio.sleep(0.005)
+
+    beside = asyncio.create_task(others())
+    seconds, rows = [], []
+    try:
+        for _ in range(2):
+            started = time.perf_counter()
+            answer = await client.get("/v1/graph/communities")
+            seconds.append(time.perf_counter() - started)
+            rows = answer.raise_for_status().json()
+    finally:
+        done.set()
+        await beside
+    return {
+        "communities": len({row["community_id"] for row in rows} - {-1}),
+        "first_s": round(seconds[0], 2),
+        "again_s": round(seconds[1], 2),
+        "waited_ms": round(max(waits), 1),
+        "rss_before_mb": round(before),
+        "rss_peak_mb": round(peak),
+    }
+
+
+def _text(found: dict[str, Any], demands: list[Bar]) -> str:
+    rows = [
+        f"| {name} | {value['p50']:.1f} | {value['p95']:.1f} |"
+        for name, value in found.items()
+        if isinstance(value, dict)
+    ]
+    bars = [
+        f"- {bar.name}: {bar.value} (≤ {bar.limit}) {'✓' if bar.met else '✗'}" for bar in demands
+    ]
+    return "\n".join(
+        [
+            f"# Concepts: {found['concepts']:,} with {found['relations']:,} relations, over HTTP",
+            "",
+            "| | p50 ms | p95 ms |",
+            "|---|---|---|",
+            *rows,
+            "",
+            f"Communities: {found['communities']:,} in {found['first_s']} s, "
+            f"{found['again_s']} s when asked again (100,000 rows either way); another request "
+            f"waited {found['waited_ms']} ms at most; {found['rss_before_mb']} MB before, "
+            f"{found['rss_peak_mb']} MB at the peak.",
+            "",
+            *bars,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
