@@ -53,8 +53,8 @@ _MODES: Final = ("", "/semantic", "/keyword")
 def _search(http: httpx.Client, turn: int) -> httpx.Response:
     query = _SET.queries[turn % len(_SET.queries)].text
     body: dict[str, Any] = {"query": query, "rerank": turn % 4 == 0}
-    if turn % 12 == 0:
-        body["rerank_model"] = "broken"
+    if turn % 6 == 0:
+        body |= {"rerank": True, "rerank_model": "broken"}
     path = f"/v1/search{_MODES[turn % 3]}"
     if turn % 3:
         body = {"query": query}

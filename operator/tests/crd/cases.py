@@ -83,14 +83,22 @@ DATABASE = [
 ]
 
 
-def storage(path: str) -> list[Case]:
+def storage(path: str, part: str = "") -> list[Case]:
+    """``part``: what must be enabled for the volume to be there, and has its rules."""
+
     def size(text: str) -> Spec:
-        return wrapped(path, {"size": text})
+        return whole({"size": text})
 
     def klass(name: str) -> Spec:
-        return wrapped(path, {"size": "30Gi", "storageClassName": name})
+        return whole({"size": "30Gi", "storageClassName": name})
 
-    where, once = f"spec.{path}", "the storage class of a volume is set once"
+    def whole(volume: Spec) -> Spec:
+        spec = wrapped(path, volume)
+        if part:
+            spec[part]["enabled"] = True
+        return spec
+
+    where, once = f"spec.{part or path}", "the storage class of a volume is set once"
     return [
         change(where, once, old=klass("a"), accepted=klass("a"), rejected=klass("b")),
         change(where, once, old=size("30Gi"), accepted=size("40Gi"), rejected=klass("a")),
@@ -338,8 +346,8 @@ TASKS = [
 CASES = [
     *DATABASE,
     *storage("database.storage"),
-    *storage("graph.memgraph.storage"),
-    *storage("localrag.storage"),
+    *storage("graph.memgraph.storage", "graph"),
+    *storage("localrag.storage", "localrag"),
     *MODEL_SERVERS,
     *OTHERS,
     *MODEL_CACHE,

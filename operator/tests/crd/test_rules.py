@@ -70,3 +70,23 @@ def test_messages_say_what_to_do() -> None:
         for where, message in rules(structural(kind.spec), "spec"):
             assert len(message.split()) >= 4, (where, message)
             assert not message.endswith("."), (where, message)
+
+
+@pytest.mark.parametrize(
+    ("part", "volume"),
+    [
+        ("localrag", {"storage": {"size": "1Gi", "storageClassName": "a"}}),
+        ("graph", {"memgraph": {"storage": {"size": "1Gi", "storageClassName": "a"}}}),
+    ],
+)
+def test_defaults_bind_nobody_who_switches_a_volume_on(
+    server: Server, part: str, volume: dict[str, Any]
+) -> None:
+    """The default of its size is in the object from the beginning; no volume is."""
+    for before in ({}, {part: {"enabled": False}}):
+        old = server.made(RAGBASE, before)
+        on = {**old, "spec": {part: {"enabled": True, **volume}}}
+        assert server.replace(RAGBASE, on).status == 200
+    there = server.made(RAGBASE, {part: {"enabled": True}})
+    smaller = {**there, "spec": {part: {"enabled": True, **volume}}}
+    assert server.replace(RAGBASE, smaller).status == 422

@@ -8,12 +8,12 @@ from ragbase_operator.builders.names import claim
 from ragbase_operator.builders.objects import child_object
 from ragbase_operator.models.manifest import Manifest
 from ragbase_operator.models.objects import RagBase
-from ragbase_operator.models.pods import Storage
+from ragbase_operator.models.pods import Volume
 
 __all__ = ["claim_object", "claim_volume", "data_claim"]
 
 
-def claim_object(ragbase: RagBase, name: str, component: str, storage: Storage) -> Manifest:
+def claim_object(ragbase: RagBase, name: str, component: str, storage: Volume) -> Manifest:
     """A claim for one node. A larger size grows the volume where its class allows that."""
     spec: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],
@@ -25,7 +25,7 @@ def claim_object(ragbase: RagBase, name: str, component: str, storage: Storage) 
     return child_object(ragbase, kind, name, component, {"spec": spec})
 
 
-def data_claim(ragbase: RagBase, component: str, storage: Storage) -> Manifest:
+def data_claim(ragbase: RagBase, component: str, storage: Volume) -> Manifest:
     """The claim of a database's data."""
     return claim_object(ragbase, claim(ragbase.name, component), component, storage)
 

@@ -8,13 +8,20 @@ from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
 from ragbase_operator.models.model_servers import CUDA_IS_NOT_AMD, Device, Gpu
-from ragbase_operator.models.pods import Image, PodOverrides, Resources, SecretKey, Storage
+from ragbase_operator.models.pods import (
+    Image,
+    PodOverrides,
+    Resources,
+    SecretKey,
+    Volume,
+    volume_rules,
+)
 from ragbase_operator.models.texts import SET, HttpUrl, StorageSize
 
 __all__ = ["Contextual", "Graph", "Llm", "LlmPurpose", "Memgraph", "MemgraphStorage", "Ner"]
 
 
-class MemgraphStorage(Storage):
+class MemgraphStorage(Volume):
     """The volume of Memgraph. Its class is set once; its size only grows."""
 
     size: StorageSize = Field(default="5Gi", description="Size with its unit. It can only grow.")
@@ -99,6 +106,8 @@ class Graph(Part):
         default="auto", description="auto: llm where an LLM is configured, else ner."
     )
     ner: Ner = Field(default_factory=Ner, description="Extraction without a language model.")
+
+    rules = volume_rules("memgraph.storage", "oldSelf.enabled && oldSelf.memgraph.enabled")
 
     @property
     def projected(self) -> bool:

@@ -27,6 +27,8 @@ __all__ = [
     "SecretKey",
     "SecretRef",
     "Storage",
+    "Volume",
+    "volume_rules",
 ]
 
 _Amounts = Annotated[dict[str, Quantity], Field(max_length=16)]
@@ -106,23 +108,39 @@ class SecretKey(Part):
     key: SecretKeyName = Field(description="Key in it.")
 
 
-class Storage(Part):
+def volume_rules(path: str = "", there: str = "") -> tuple[Rule, Rule]:
+    """What may not change of a volume at ``path``, below the object that has the rules.
+
+    ``there``: CEL that says whether there was one. Before that its defaults are in the object
+    already, and must not bind whoever switches its workload on.
+    """
+    prefix, guard = (f"{path}." if path else ""), (f"!({there}) || " if there else "")
+    size = f"{prefix}size"
+    return (
+        Rule(
+            f"{guard}({unchanged(f'{prefix}storageClassName')})",
+            "the storage class of a volume is set once: back up, and restore into a new RagBase",
+        ),
+        Rule(
+            f"{guard}quantity(self.{size}).compareTo(quantity(oldSelf.{size})) >= 0",
+            "a volume can only grow: back up, and restore into a new RagBase with a smaller one",
+        ),
+    )
+
+
+class Volume(Part):
     """A volume that is claimed for a workload. Its class is set once; its size only grows."""
 
     size: StorageSize = Field(default="10Gi", description="Size with its unit. It can only grow.")
     storage_class_name: ObjectName | None = Field(
         default=None, description="Set once. Left out: the cluster's default class."
     )
-    rules = (
-        Rule(
-            unchanged("storageClassName"),
-            "the storage class of a volume is set once: back up, and restore into a new RagBase",
-        ),
-        Rule(
-            "quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",
-            "a volume can only grow: back up, and restore into a new RagBase with a smaller one",
-        ),
-    )
+
+
+class Storage(Volume):
+    """A volume that is there from the beginning. Its class is set once; its size only grows."""
+
+    rules = volume_rules()
 
 
 class PodOverrides(Part):

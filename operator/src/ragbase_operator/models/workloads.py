@@ -5,7 +5,14 @@ from __future__ import annotations
 from pydantic import Field
 
 from ragbase_operator.models.base import Part, Rule
-from ragbase_operator.models.pods import Image, PodOverrides, Resources, SecretRef, Storage
+from ragbase_operator.models.pods import (
+    Image,
+    PodOverrides,
+    Resources,
+    SecretRef,
+    Volume,
+    volume_rules,
+)
 from ragbase_operator.models.texts import Annotations, Host, ObjectName, Parameters, StorageSize
 
 __all__ = [
@@ -101,7 +108,7 @@ class Workers(Part):
     pod: PodOverrides = Field(default_factory=PodOverrides, description="Changes to the pods.")
 
 
-class LocalragStorage(Storage):
+class LocalragStorage(Volume):
     """The volume of models. Its class is set once; its size only grows."""
 
     size: StorageSize = Field(default="20Gi", description="Size with its unit. It can only grow.")
@@ -134,4 +141,5 @@ class Localrag(Part):
             "self.replicas <= 1 || has(self.existingClaim)",
             "more than one pod needs `existingClaim`: the volume that is made is for one node",
         ),
+        *volume_rules("storage", "oldSelf.enabled && !has(oldSelf.existingClaim)"),
     )
