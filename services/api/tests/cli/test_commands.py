@@ -15,7 +15,7 @@ from ragbase.cli.app import app
 
 runner = CliRunner()
 COMMANDS = [
-    "up", "serve", "worker", "migrate", "backup", "backups", "restore", "doctor", "settings", "reference",
+    "up", "serve", "localrag", "worker", "migrate", "backup", "backups", "restore", "doctor", "settings", "reference",
     "ingest", "search", "delete", "stats", "eval", "bench",
 ]  # fmt: skip
 NOWHERE = "http://127.0.0.1:1"

@@ -180,6 +180,31 @@ async def test_texts_that_cannot_be_stored_are_refused(rag: httpx.AsyncClient) -
             assert field in text_of(answer, path)
 
 
+async def test_names_and_ids_that_cannot_exist_are_no_server_error(rag: httpx.AsyncClient) -> None:
+    for path, field in (
+        ("/v1/delete", "file_id"),
+        ("/v1/retrieve", "folder_id"),
+        ("/v1/models/unload", "model"),
+        ("/v1/chunk", "model"),
+    ):
+        for bad in ("a\\u0000b", "a\\ud800b"):
+            raw = f'{{"query": "q", "text": "t", "{field}": "{bad}"}}'
+            answer = await rag.post(path, content=raw.encode(), headers=JSON)
+            assert answer.status_code in (400, 404), answer.text
+            assert answer.json()["error"]
+    assert (await rag.get("/v1/documents?file_id=a%00b")).status_code == 400
+
+
+@pytest.mark.parametrize("value", ['"a\\ud800b"', "1e400", "123456789012345678901234567890"])
+async def test_what_cannot_be_repeated_is_refused_or_null(
+    rag: httpx.AsyncClient, value: str
+) -> None:
+    chunk = f'{{"content": "c", "content_embedding": {[1.0] * 384}, "metadata": {value}}}'
+    raw = f'{{"query": "q", "embeddingModel": "{SERVED}", "chunks": [{chunk}]}}'
+    answer = await rag.post("/v1/query", content=raw.encode(), headers=JSON)
+    assert answer.status_code in (200, 400), answer.text
+
+
 async def test_limits_have_their_own_status_in_the_routes_shape(
     open_localrag: OpenLocalrag,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from fastapi import Response
 
+from ragbase.errors import InvalidInputError
 from ragbase.services.localrag.files import StoredFile
 from ragbase.services.localrag.notes import Note
 from ragbase.services.localrag.passages import Passages
@@ -91,7 +92,12 @@ def queried(result: QueryResult) -> Response:
                 "scores": scores,
             }
         )
-    return written({"results": rows}, result.notes)
+    try:
+        return written({"results": rows}, result.notes)
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits, in what is repeated
+        raise InvalidInputError(
+            "chunks hold text or numbers that JSON cannot carry", field="chunks"
+        ) from None
 
 
 def retrieved(found: Found) -> Response:

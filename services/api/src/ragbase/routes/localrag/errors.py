@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -136,9 +136,9 @@ def _answer(
     error: object = message
     if _FORMS.get(scope["path"], _PLAIN).is_object:
         error = {"message": message, "type": kind, "param": param, "code": code}
-    return Response(
-        orjson.dumps({"error": error}), status, dict(headers or {}), media_type="application/json"
-    )
+    # ASCII: a lone surrogate in a name that is repeated must not break the answer.
+    body = json.dumps({"error": error}, ensure_ascii=True)
+    return Response(body, status, dict(headers or {}), media_type="application/json")
 
 
 async def _on_ragbase_error(request: Request, error: Exception) -> Response:

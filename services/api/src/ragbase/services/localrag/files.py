@@ -101,6 +101,8 @@ class FileService:
         self, *, page: int, page_size: int, folder_id: str | None, file_id: str | None
     ) -> tuple[list[FileRow], int]:
         """Files in the order in which they were stored, and how many there are."""
+        folder_id = clean_text(folder_id, "folder_id") if folder_id else None
+        file_id = clean_text(file_id, "file_id") if file_id else None
         if not self._seen:
             return [], 0
         async with self._database.read() as connection:
@@ -113,7 +115,8 @@ class FileService:
             )
 
     async def delete(self, file_id: str) -> None:
-        """Remove every trace of a file. Raises `NotFoundError`."""
+        """Remove every trace of a file. Raises `NotFoundError`, `InvalidInputError`."""
+        file_id = clean_text(file_id, "file_id")
         async with self._database.transaction() as connection:
             if not self._seen or not await delete_file(connection, file_id):
                 raise NotFoundError("No chunks found for this file_id", code="file_not_found")

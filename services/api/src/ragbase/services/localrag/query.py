@@ -13,6 +13,7 @@ from ragbase.models.domain import Vector
 from ragbase.models.localrag import QueryChunk, QueryIn
 from ragbase.services.localrag.models import LocalModels
 from ragbase.services.localrag.notes import QUERY_CUT, Note
+from ragbase.text.clean import clean_text
 
 __all__ = ["QueryHit", "QueryResult", "QueryService", "rerank_candidates"]
 
@@ -63,13 +64,14 @@ class QueryService:
                 "(LOCALRAG_MAX_CHUNKS).",
                 code="too_many_chunks",
             )
+        query = clean_text(body.query, "query")
         chosen = await self._models.embedder(body.embedding_model)
         reranker = None
         if body.reranker_model and body.should_rerank:
             reranker = (await self._models.reranker(body.reranker_model)).model
         if not body.chunks:
             return QueryResult([])
-        vector, cut = await chosen.model.embed_query(body.query)
+        vector, cut = await chosen.model.embed_query(query)
         notes = [QUERY_CUT] if cut else []
         hits = self._scored(vector, body.chunks)
         if reranker is None:
@@ -77,7 +79,7 @@ class QueryService:
         head = hits[: rerank_candidates(body.top_k)]
         readable = [hit for hit in head if hit.chunk.content.strip()]
         blank = [hit for hit in head if not hit.chunk.content.strip()]
-        scores = await reranker(body.query, [hit.chunk.content for hit in readable])
+        scores = await reranker(query, [hit.chunk.content for hit in readable])
         ranked = [_with_rerank(hit, score) for hit, score in zip(readable, scores, strict=True)]
         ranked.sort(key=lambda hit: -(hit.reranked or 0.0))  # stable: equal ones by `combined`
         return QueryResult([*ranked, *blank][: body.top_k], notes)

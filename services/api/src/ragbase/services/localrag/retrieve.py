@@ -73,6 +73,7 @@ class RetrieveService:
         """
         started = perf_counter()
         query = self._checked(body.query)
+        folder_id = clean_text(body.folder_id, "folder_id") if body.folder_id else ""
         reranker, notes = await self._find_reranker(body)
         ready = await self._model.ready()
         notes = [*ready.notes, *notes]
@@ -84,8 +85,8 @@ class RetrieveService:
         if cut:
             notes.append(QUERY_CUT)
         filtered = None
-        if body.folder_id:
-            filtered = compile_filter(parse_filter({"folder_id": {"eq": body.folder_id}}), first=3)
+        if folder_id:
+            filtered = compile_filter(parse_filter({"folder_id": {"eq": folder_id}}), first=3)
         hits = await ready.index.search(
             self._database,
             vector,
