@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Projector", "note_all"]
 
-BATCH: Final = 500
+BATCH: Final = 1000
 """Notes taken at once."""
 IDLE_S: Final = 0.5
 """Between looks when there is nothing to do."""

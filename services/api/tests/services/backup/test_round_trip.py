@@ -172,6 +172,22 @@ async def test_the_graph_is_in_it_and_still_goes_with_its_documents(
         assert await rows_of(target, f"SELECT count(*) FROM {table}") == [(0,)], table
 
 
+async def test_what_was_projected_of_the_original_is_no_projection_of_the_copy(
+    world: Any, database_url: str, target: str, take: Any, give: Any, rows_of: Any
+) -> None:
+    """Ids given out since the backup mean other things now: a new epoch begins."""
+    await world.add("One", "Text.")
+    [first] = await rows_of(
+        database_url,
+        "INSERT INTO graph_projection (wanted_until) VALUES (now() + interval '1 day') "
+        "RETURNING wanted_until, epoch",
+    )
+    await give((await take()).path, target)
+    [second] = await rows_of(target, "SELECT wanted_until, epoch FROM graph_projection")
+    assert second[0] == first[0]
+    assert second[1] != first[1]
+
+
 async def test_restored_tables_are_vacuumed_and_analysed(
     world: Any, target: str, take: Any, give: Any, rows_of: Any
 ) -> None:
