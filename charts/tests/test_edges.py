@@ -22,9 +22,10 @@ from .network import Edge, Pod, edges
 from .objects import CHARTS, in_namespace, pods_of
 
 SYSTEM, STACK, APPS, MONITORING = "system", "retrieval", "apps", "monitoring"
-PORTS = (53, 80, 443, 5432, 6443, 7687, 8000, 8080, 9090)
+PORTS = (53, 80, 443, 5432, 6443, 7687, 8000, 8080, 9090, 57352)
 SPEC = {
-    "graph": {"enabled": True, "extraction": "ner"},
+    "graph": {"enabled": True, "extraction": "ner", "ner": {"engine": "gliner", "device": "rocm"}},
+    "localrag": {"enabled": True},
     "rerankers": [{"name": "bge"}],
     "monitoring": {"serviceMonitor": True},
     "networkPolicy": {
@@ -36,6 +37,7 @@ SPEC = {
     "backup": {"schedule": "0 2 * * *", "claimName": "backups"},
 }
 MODELS = ("embedding", "reranker-bge", "ner")
+SERVING = ("api", "worker", "localrag")
 JOBS = ("migrate", "backup", "restore", "benchmark")
 ANYWHERE = ("api-server", "internet")
 OTHERS = [
@@ -48,7 +50,18 @@ OTHERS = [
     Pod("api-server", address="10.96.0.1"),
     Pod("internet", address="203.0.113.7"),
 ]
-WE = ("operator", "uninstall", "test", "api", "worker", "postgres", "memgraph", *MODELS, *JOBS)
+WE = (
+    "operator",
+    "uninstall",
+    "test",
+    "api",
+    "worker",
+    "localrag",
+    "postgres",
+    "memgraph",
+    *MODELS,
+    *JOBS,
+)
 
 NEEDED = {
     # The chart: the operator, and the pods of the hooks.
@@ -56,16 +69,18 @@ NEEDED = {
     Edge("operator", "api", 8000),
     # A stack.
     *(Edge(each, "api", 8000) for each in ("app", "benchmark")),
-    *(Edge(each, "postgres", 5432) for each in ("api", "worker", "migrate", "backup", "restore")),
+    Edge("app", "localrag", 57352),
+    *(Edge(each, "postgres", 5432) for each in (*SERVING, "migrate", "backup", "restore")),
+    *(Edge("localrag", server, 8080) for server in MODELS if server != "ner"),
     *(Edge(each, server, 8080) for each in ("api", "worker") for server in MODELS),
     *(Edge(each, "memgraph", 7687) for each in ("api", "worker")),
-    *(Edge("prometheus", each, 9090) for each in ("api", "worker")),
+    *(Edge("prometheus", each, 9090) for each in SERVING),
     *(Edge("prometheus", each, 8080) for each in MODELS),
 }
 """Between those that have a name; what goes out by a port alone is listed below."""
 OUT = {
     *((each, port) for each in ("operator", "uninstall") for port in (443, 6443)),
-    *((each, 443) for each in MODELS),
+    *((each, 443) for each in (*MODELS, "localrag")),
 }
 """A port that is open to wherever it is: the API server, and hubs of models."""
 NO_NAMES = {"postgres", "memgraph"}
