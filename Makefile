@@ -54,7 +54,7 @@ test-llm: $(VENV)/.llm ## Run the tests against a real language model's server (
 
 .PHONY: test-gguf
 test-gguf: $(VENV)/.llm $(TORCH)/.torch ## Run the tests of models in GGUF files (torch converts them: 6 GB)
-	$(BIN)/pytest services/inference/tests/gguf services/api/tests/clients/test_gguf.py
+	$(BIN)/pytest services/inference/tests/gguf services/api/tests/clients/test_gguf.py services/api/tests/routes/localrag/test_gguf.py
 
 .PHONY: test-graph-bolt
 test-graph-bolt: $(VENV)/.dev ## Run the tests of the graph store over Bolt against a real Neo4j (Java, Maven: 147 MB once)
