@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ __all__ = ["GgufInfo", "LlamaModel", "fitting"]
 
 _BATCH = 32
 """Texts a request: other callers get their turn between two."""
+_WORD_CHARS = 48
+_WORDS_KEPT = 65_536
+"""Counts of short texts are remembered: splitters ask for each word of a document."""
 _PAIR_SPECIALS = 4
 """Most special tokens between and around the two texts of a pair."""
 
@@ -54,6 +58,7 @@ class LlamaModel:
         self._template = template
         self._scores_are_logits = scores_are_logits
         self._need_bytes = need_bytes
+        self._count_word = lru_cache(_WORDS_KEPT)(client.count_tokens)
 
     @property
     def alive(self) -> bool:
@@ -71,7 +76,10 @@ class LlamaModel:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones included."""
-        return [self._client.count_tokens(text) for text in texts]
+        return [self._count(text) for text in texts]
+
+    def _count(self, text: str) -> int:
+        return (self._count_word if len(text) <= _WORD_CHARS else self._client.count_tokens)(text)
 
     def embed(self, texts: Sequence[str], *, cut: bool) -> NDArray[np.float32]:
         """Unit vectors (texts, dimension); texts too long are cut, or `TextTooLongError`."""
