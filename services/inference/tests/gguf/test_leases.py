@@ -239,6 +239,23 @@ def test_nothing_opens_after_the_end() -> None:
         house.ask("a")
 
 
+def test_who_waits_is_told_of_the_end(pool: ThreadPoolExecutor) -> None:
+    house = House(memory=10)
+    with house.leases.use("a"):
+        for_memory = pool.submit(house.ask, "b")
+        unloading = pool.submit(house.leases.unload, "a")
+        eventually(lambda: not house.leases._uses["a"].is_open)
+        for_unloading = pool.submit(house.ask, "a")
+        sleep(0.05)
+        begun = monotonic()
+        house.leases.close()
+        for waiting in (for_memory, for_unloading):
+            with pytest.raises(ClosedError):
+                waiting.result(WAIT_S)
+        unloading.result(WAIT_S)
+        assert monotonic() - begun < WAIT_S / 2
+
+
 def test_many_clients_with_loads_and_unloads_between_get_their_own_models_answer(
     pool: ThreadPoolExecutor,
 ) -> None:

@@ -181,7 +181,7 @@ def test_what_a_model_is_reckoned_to_take_is_no_less_than_it_takes(root: Path) -
             if kind == "embedding":
                 own.embed(name, ["word " * 500] * 4)
             if kind == "chat":
-                own.chat(name, "word " * 500, max_tokens=8)
+                own.chat(name, "word " * 100, max_tokens=2)
             (child,) = [child for child in children() if child.pid not in before]
             need = plan(own.folder.find(name, kind), OPTIONS).need_bytes  # type: ignore[arg-type]
             assert child.memory_info().rss <= need, (name, child.memory_info().rss / MIB)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from ragbase.clients.gguf import GgufInfo, GgufKind, GgufModel
 from ragbase.errors import (
@@ -40,8 +41,10 @@ __all__ = ["InProcessGguf", "open_gguf"]
 
 Answer = TypeVar("Answer")
 
-_THREADS = 32
+_THREADS = 64
 """Calls at work; each waits for a model, or for its answer."""
+_A_MODEL = 8
+"""Of them for one model: those that wait while one loads leave threads to the others."""
 _MOST_CALLS = 512
 """At work and waiting."""
 _SWEEP_S = 900.0
@@ -75,6 +78,7 @@ class InProcessGguf:
         self._threads = ThreadPoolExecutor(_THREADS, "gguf")
         self._calls = 0
         self._closed = False
+        self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def models(self) -> list[GgufModel]:
         """All there are; see `GgufModels`."""
@@ -87,35 +91,36 @@ class InProcessGguf:
 
     async def load(self, name: str, kind: GgufKind) -> None:
         """Have it in memory."""
-        await self._run(lambda: self._models.load(name, kind))
+        await self._run(lambda: self._models.load(name, kind), name)
 
     async def unload(self, name: str) -> None:
         """Give its memory back once calls under way are done."""
-        await self._run(lambda: self._models.unload(name))
+        await self._run(lambda: self._models.unload(name), f"unload {name}")
 
     async def info(self, name: str, kind: GgufKind) -> GgufInfo:
         """Facts about the model; loads it."""
-        found = await self._run(lambda: self._models.info(name, kind))
+        found = await self._run(lambda: self._models.info(name, kind), name)
         return GgufInfo(found.name, found.kind, found.max_tokens, found.dimension)
 
     async def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones included."""
-        return await self._run(lambda: self._models.count_tokens(name, kind, texts))
+        return await self._run(lambda: self._models.count_tokens(name, kind, texts), name)
 
     async def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> Vectors:
         """Unit vectors, one row a text."""
-        return await self._run(lambda: self._models.embed(name, texts, cut=cut))
+        return await self._run(lambda: self._models.embed(name, texts, cut=cut), name)
 
     async def rerank(self, name: str, query: str, texts: Sequence[str]) -> list[float]:
         """One score in 0…1 a text, in the order of ``texts``."""
-        return await self._run(lambda: self._models.rerank(name, query, texts))
+        return await self._run(lambda: self._models.rerank(name, query, texts), name)
 
     async def chat(
         self, name: str, prompt: str, *, max_tokens: int = 200, temperature: float = 0.0
     ) -> str:
         """The answer to one user message, stripped."""
         return await self._run(
-            lambda: self._models.chat(name, prompt, max_tokens=max_tokens, temperature=temperature)
+            lambda: self._models.chat(name, prompt, max_tokens=max_tokens, temperature=temperature),
+            name,
         )
 
     async def aclose(self) -> None:
@@ -124,14 +129,17 @@ class InProcessGguf:
         await asyncio.to_thread(self._models.close)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _run(self, call: Callable[[], Answer]) -> Answer:
-        if self._closed:
-            raise UnavailableError("The local models are closed.")
+    async def _run(self, call: Callable[[], Answer], model: str = "") -> Answer:
+        """What ``call`` gives; one of too many for a model waits here and not on a thread."""
         if self._calls >= _MOST_CALLS:
             raise OverloadedError("Too many calls wait for local models.")
+        gate = self._gates.setdefault(model, asyncio.Semaphore(_A_MODEL))
         self._calls += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+            async with gate:
+                if self._closed:
+                    raise UnavailableError("The local models are closed.")
+                return await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except InferenceError as error:
             raise _translated(error) from error
         finally:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
+from ragbase_inference.errors import ClosedError
 from ragbase_inference.gguf.errors import NoRoomError, NotLoadedError, TooMuchMemoryError
 from ragbase_inference.registry import ModelRegistry
 
@@ -81,6 +82,7 @@ class Leases(Generic[Model]):
         self._uses: dict[str, _Use] = defaultdict(_Use)
         self._changed = threading.Condition()
         self._loading = threading.Lock()
+        self._closed = False
 
     @contextmanager
     def use(self, name: str) -> Iterator[Model]:
@@ -105,7 +107,7 @@ class Leases(Generic[Model]):
     def _enter(self, name: str) -> Model:
         with self._changed:
             use = self._uses[name]
-            if not self._changed.wait_for(lambda: use.is_open, self._wait_s):
+            if not self._changed.wait_for(lambda: use.is_open or self._closed, self._wait_s):
                 raise NoRoomError("the model is being unloaded")
             use.users += 1
         try:
@@ -141,6 +143,7 @@ class Leases(Generic[Model]):
 
     def _load(self, name: str) -> Model:
         with self._loading:
+            self._check_open()
             self._make_room(name)
             model = self._open(name)
             with self._changed:
@@ -164,6 +167,7 @@ class Leases(Generic[Model]):
                 self._end(idle)
             elif not self._wait_for_change(until):
                 raise NoRoomError("models that are at work take all memory")
+            self._check_open()
 
     def _taken(self) -> int:
         with self._changed:
@@ -209,7 +213,7 @@ class Leases(Generic[Model]):
                 self._changed.wait_for(lambda: not use.leaving, self._wait_s)
                 return
             use.leaving = True
-            if not self._changed.wait_for(lambda: use.users == 0, self._wait_s):
+            if not self._changed.wait_for(lambda: not use.users or self._closed, self._wait_s):
                 use.leaving = False
                 self._changed.notify_all()
                 raise NoRoomError("the model is at work; it was not unloaded")
@@ -227,8 +231,15 @@ class Leases(Generic[Model]):
         return idle
 
     def close(self) -> None:
-        """Close all, used or not; later calls raise `ClosedError`."""
+        """Close all, used or not; who waits, and later calls, get `ClosedError`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
         self._registry.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the models are closed")
 
 
 def _mib(count: int) -> str:

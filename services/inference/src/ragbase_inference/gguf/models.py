@@ -49,13 +49,13 @@ class GgufModels:
     def __init__(self, root: Path, options: GgufOptions | None = None) -> None:
         self.options = options or GgufOptions()
         self.folder = GgufFolder(root)
+        self._closed = threading.Event()
         self._leases = Leases[LlamaModel](
             self._open,
             self._need,
             memory_bytes=self.options.memory_bytes,
             wait_s=self.options.wait_s,
         )
-        self._closed = threading.Event()
         threading.Thread(target=self._sweep, name="gguf-idle", daemon=True).start()
 
     def models(self) -> list[GgufState]:
@@ -160,7 +160,8 @@ class GgufModels:
         if self._is_served(name, kind):
             return connect(name, self.options.servers[name], self.options)
         log.info("loading the %s model %s", kind, name)
-        return open_file(plan(self.folder.find(name, kind), self.options), self.options)
+        planned = plan(self.folder.find(name, kind), self.options)
+        return open_file(planned, self.options, self._closed)
 
     def _need(self, key: str) -> int:
         kind, name = _parted(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 
 from ragbase_inference.cores import usable_cores
 from ragbase_inference.errors import InferenceError
@@ -67,8 +68,11 @@ def _named(kind: GgufKind) -> str:
     ]
 
 
-def open_file(planned: Plan, options: GgufOptions) -> LlamaModel:
-    """Load it, and try it on one text. Raises `UnusableFileError`, `NotInstalledError`."""
+def open_file(planned: Plan, options: GgufOptions, stop: Event) -> LlamaModel:
+    """Load it, and try it on one text. Raises `UnusableFileError`, `NotInstalledError`.
+
+    A load that ``stop`` overtakes ends with `ClosedError`.
+    """
     file, facts = planned.file, planned.facts
     settings = ChildOptions(
         path=str(file.path.resolve()),
@@ -80,7 +84,7 @@ def open_file(planned: Plan, options: GgufOptions) -> LlamaModel:
         gpu_layers=options.gpu_layers,
     )
     try:
-        process = LlamaProcess(settings, load_timeout_s=options.load_timeout_s)
+        process = LlamaProcess(settings, load_timeout_s=options.load_timeout_s, stop=stop)
     except UnusableFileError as error:
         raise UnusableFileError(f"the {file.kind} model {file.name!r}: {error}") from error
     client = LlamaClient(socket=process.socket, timeout_s=options.answer_timeout_s)

@@ -14,9 +14,10 @@ from collections import deque
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from ragbase_inference.backends.accelerator import is_installed
-from ragbase_inference.errors import NotInstalledError
+from ragbase_inference.errors import ClosedError, NotInstalledError
 from ragbase_inference.gguf.child import ChildOptions
 from ragbase_inference.gguf.errors import UnusableFileError
 
@@ -26,6 +27,9 @@ log = logging.getLogger(__name__)
 
 _LOG_LINES = 40
 _END_S = 5.0
+_LOOK_S = 0.1
+"""Between two looks whether the load is still wanted."""
+_COMMAND = [sys.executable, "-m", "ragbase_inference.gguf.child"]
 _PASSED_ON = (
     "PATH", "HOME", "LANG", "LC_", "TMPDIR", "PYTHON", "LD_", "DYLD_", "OMP_", "GGML_", "LLAMA_",
     "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "COVERAGE_",
@@ -40,10 +44,12 @@ _SET = {
 class LlamaProcess:
     """A running process; its server listens on ``socket``, in a folder that only we may enter."""
 
-    def __init__(self, options: ChildOptions, *, load_timeout_s: float) -> None:
-        """Start it and wait for the model; ``options.socket`` is set here.
+    def __init__(
+        self, options: ChildOptions, *, load_timeout_s: float, stop: threading.Event
+    ) -> None:
+        """Start it and wait for the model, until ``stop``; ``options.socket`` is set here.
 
-        Raises `NotInstalledError`, `UnusableFileError`.
+        Raises `NotInstalledError`, `UnusableFileError`, `ClosedError`.
         """
         if not is_installed("xllamacpp"):
             raise NotInstalledError(
@@ -57,12 +63,12 @@ class LlamaProcess:
         self._logs = threading.Thread(target=self._keep_log, name="gguf-log", daemon=True)
         self._logs.start()
         try:
-            self._load(replace(options, socket=str(self.socket)), load_timeout_s)
+            self._load(replace(options, socket=str(self.socket)), load_timeout_s, stop)
         except BaseException:
             self.close()
             raise
 
-    def _load(self, options: ChildOptions, timeout_s: float) -> None:
+    def _load(self, options: ChildOptions, timeout_s: float, stop: threading.Event) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(asdict(options)).encode() + b"\n")
@@ -73,10 +79,10 @@ class LlamaProcess:
         hearing = threading.Thread(target=self._hear, args=(answers,), daemon=True)
         hearing.start()
         try:
-            line = answers.get(timeout=timeout_s)
-        except Empty:
+            line = _waited(answers, timeout_s, stop)
+        except BaseException:
             self._process.kill()
-            raise UnusableFileError(f"it was not loaded within {timeout_s:g} s") from None
+            raise
         finally:
             hearing.join(_END_S)
         if line:
@@ -101,7 +107,8 @@ class LlamaProcess:
             log.debug("llama.cpp: %s", text)
 
     def _reason(self) -> str:
-        """What llama.cpp said last that tells why; no path."""
+        """What llama.cpp said last that tells why; no path. The process is ending."""
+        self._logs.join(_END_S)
         for line in reversed(self._log):
             _, found, why = line.partition("error loading model: ")
             if found and "/" not in why:
@@ -146,10 +153,21 @@ class LlamaProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def _waited(answers: SimpleQueue[bytes], timeout_s: float, stop: threading.Event) -> bytes:
+    until = monotonic() + timeout_s
+    while not stop.is_set():
+        try:
+            return answers.get(timeout=_LOOK_S)
+        except Empty:
+            if monotonic() > until:
+                raise UnusableFileError(f"it was not loaded within {timeout_s:g} s") from None
+    raise ClosedError("the models are closed")
+
+
 def _start() -> subprocess.Popen[bytes]:
     seen = {key: value for key, value in os.environ.items() if key.startswith(_PASSED_ON)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "ragbase_inference.gguf.child"],
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        _COMMAND,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
