@@ -12,12 +12,13 @@ import pytest
 
 from images.archives import added_bytes, configuration, layer_stream, layers
 from images.catalogue import DEFAULT_IMAGES, product_version
+from images.tests.test_left_out import LLAMA, WORK
 
 each_image = pytest.mark.parametrize("name", DEFAULT_IMAGES)
 MEGABYTE = 1_000_000
 COMMANDS = {
     "operator": ["run"],
-    "api": ["serve", "worker", "migrate", "backup", "restore", "bench", "eval"],
+    "api": ["serve", "worker", "localrag", "migrate", "backup", "restore", "bench", "eval"],
     "inference-cpu": ["serve"],
 }
 
@@ -103,6 +104,13 @@ def test_every_command_answers_on_a_read_only_root(unpacked, name):
         done = image.run(command, "--help")
         assert done.returncode == 0, done.stderr
         assert "usage" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("work", [*WORK.values(), LLAMA], ids=[*WORK, "GGUF models by llama.cpp"])
+def test_what_custom_resources_offer_is_in_the_image_of_the_api(unpacked, work):
+    """With its lean libraries, on a read-only root, as the user of a restricted pod."""
+    done = unpacked("api").run(work, program=["/opt/ragbase/bin/python", "-c"])
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_is_the_user_and_the_rights_of_a_restricted_pod(unpacked):

@@ -24,6 +24,10 @@ class Without:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Without())
 """
+LLAMA = """
+import xllamacpp
+assert xllamacpp.CommonParams().n_predict == -1
+"""
 WORK = {
     "all modules of the API": """
 import importlib, pkgutil, ragbase
