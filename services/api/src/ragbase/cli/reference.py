@@ -19,6 +19,7 @@ class Page(StrEnum):
 
     api = "api"
     openapi = "openapi"
+    openapi_localrag = "openapi-localrag"
     cli = "cli"
     settings = "settings"
     env = "env"
@@ -28,6 +29,7 @@ class Page(StrEnum):
 PAGES = {
     Page.api: "docs/api.md",
     Page.openapi: "docs/openapi.json",
+    Page.openapi_localrag: "docs/openapi-localrag.json",
     Page.cli: "docs/cli.md",
     Page.settings: "docs/settings.md",
     Page.env: ".env.example",
@@ -49,7 +51,7 @@ def reference(
 ) -> None:
     """Print a page that is made out of the code.
 
-    The HTTP API on one page (api), the OpenAPI document (openapi), the commands (cli), the settings
+    The HTTP API on one page (api), the OpenAPI documents (openapi, openapi-localrag), the commands (cli), the settings
     as a table (settings) or as a commented .env file (env), an index for coding assistants (llms).
     None of them depends on the environment.
 
@@ -93,6 +95,10 @@ def _maker(page: Page) -> Callable[[Path], str]:
             from ragbase.cli.reference_api import openapi_page
 
             return lambda _: openapi_page()
+        case Page.openapi_localrag:
+            from ragbase.cli.reference_api import openapi_localrag_page
+
+            return lambda _: openapi_localrag_page()
         case Page.cli:
             from ragbase.cli.reference_commands import commands_page
 

@@ -9,7 +9,7 @@ from typing import Any
 from ragbase.cli.reference_errors import error_codes
 from ragbase.cli.reference_schema import field_lines, type_of
 
-__all__ = ["api_page", "openapi_document", "openapi_page"]
+__all__ = ["api_page", "openapi_document", "openapi_localrag_page", "openapi_page"]
 
 Document = dict[str, Any]
 
@@ -65,7 +65,19 @@ def openapi_document() -> Document:
 
 def openapi_page() -> str:
     """The document as a file; keys in the order in which the code defines them."""
-    return json.dumps(openapi_document(), indent=1, ensure_ascii=False) + "\n"
+    return _written(openapi_document())
+
+
+def openapi_localrag_page() -> str:
+    """The same of the second API."""
+    from ragbase.main_localrag import create_localrag_app
+    from ragbase.settings import Settings
+
+    return _written(create_localrag_app(Settings.model_construct()).openapi())
+
+
+def _written(document: Document) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def api_page() -> str:
