@@ -127,7 +127,9 @@ class LlmPurpose(Part):
 
 
 class Contextual(LlmPurpose):
-    """A sentence of context written for each chunk; what is left out is as in `llm`."""
+    """A line of context for each chunk of documents and collections that ask for it
+    (`contextual_retrieval`); what is left out is as in `llm`.
+    """
 
     enabled: bool = Field(default=False, description="Whether the LLM is used for it.")
 
@@ -141,7 +143,8 @@ class Llm(Part):
         default=None, description="Key, where the server wants one."
     )
     contextual: Contextual = Field(
-        default_factory=Contextual, description="A sentence of context for each chunk."
+        default_factory=Contextual,
+        description="Lines of context for chunks, where they are asked for.",
     )
     extraction: LlmPurpose = Field(
         default_factory=LlmPurpose, description="Entities and relations for the graph."
