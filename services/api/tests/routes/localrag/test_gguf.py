@@ -73,7 +73,7 @@ async def test_store_retrieve_rerank_end_to_end(real: httpx.AsyncClient, folder:
     for chunk in chunks:
         for name in ("content_embedding", "context_embedding"):
             assert np.linalg.norm(chunk[name]) == pytest.approx(1.0, abs=1e-4)
-    query = "where do big ships tie up"
+    query = "at which quay do ships moor"
     plain = await post(real, "/v1/retrieve", query=query, shouldRerank=False, top_k=10)
     # This model's contexts are noise, and not the same at each run: the contents' scores tell.
     nearest = max(plain["results"], key=lambda row: row["scores"]["content"])
