@@ -49,6 +49,7 @@ def test_a_machine_that_can_run_it() -> None:
         "Model": "ok",
         "Reranker": "ok",
         "Port": "ok",
+        "GGUF models": "ok",
     }
     assert code == 0
     assert "384 dimensions" in found["Model"]["found"]

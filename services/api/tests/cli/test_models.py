@@ -16,6 +16,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ragbase.cli.app import app
+from ragbase.cli.checks import Check
+from ragbase.cli.checks_gguf import check_gguf
+from ragbase.settings import Settings
 
 
 def text(value: str) -> bytes:
@@ -142,3 +145,29 @@ def test_what_cannot_be_done_ends_with_a_line(
     assert result.exit_code == code, result.output
     assert said in " ".join(result.stderr.split())
     assert json.loads(models("list", "--json").stdout) == []
+
+
+def gguf_check(folder: Path) -> Check:
+    return check_gguf(Settings(localrag_models_dir=folder))  # type: ignore[call-arg]
+
+
+def test_doctor_tells_which_files_cannot_be_used(models: Models, url: str) -> None:
+    assert gguf_check(models.folder).state == "ok"
+    assert "served models" in gguf_check(models.folder).found
+    models("pull", url)
+    assert gguf_check(models.folder) == Check("GGUF models", "ok", "1, run by llama.cpp")
+    (models.folder / "chat").mkdir(exist_ok=True)
+    (models.folder / "chat" / "wrong.gguf").write_bytes(MODEL)
+    (models.folder / "chat" / "text.gguf").write_bytes(b"no model")
+    found = gguf_check(models.folder)
+    assert found.state == "warning"
+    assert found.found == "text: this is no GGUF file; wrong: it is of the kind embedding"
+
+
+def test_doctor_tells_where_llama_cpp_is_missing(
+    models: Models, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models("pull", url)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    found = gguf_check(models.folder)
+    assert (found.state, "not installed" in found.found) == ("warning", True)

@@ -41,6 +41,8 @@ class Check:
 
 def run_checks(settings: Settings, *, port: int | None, home: Path | None) -> list[Check]:
     """All checks, in the order in which a start would meet their subjects."""
+    from ragbase.cli.checks_gguf import check_gguf  # it needs `Check`
+
     folder = home or settings.home
     own_postgres = not settings.database_url.get_secret_value()
     checks = [_python(), _folder(folder), _disk(folder)]
@@ -48,6 +50,8 @@ def run_checks(settings: Settings, *, port: int | None, home: Path | None) -> li
     checks.append(asyncio.run(_model(settings)))
     checks += asyncio.run(_rerankers(settings))
     checks += asyncio.run(_llms(settings))
+    if settings.localrag_enabled:
+        checks.append(check_gguf(settings))
     checks.append(_port(settings, port))
     return checks
 
