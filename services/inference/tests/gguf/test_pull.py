@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from filelock import FileLock
 
 from ragbase_inference.gguf.errors import (
     UnknownModelError,
@@ -120,7 +121,10 @@ def gets(hub: Hub) -> list[str | None]:
 
 
 def left_over(folder: GgufFolder) -> list[str]:
-    return sorted(path.name for path in folder.root.iterdir() if path.is_file())
+    """Files beside the folders. A lock that was held in vain may stay: it is empty."""
+    return sorted(
+        path.name for path in folder.root.iterdir() if path.is_file() and path.suffix != ".lock"
+    )
 
 
 def test_a_file_comes_to_the_folder_of_its_kind_with_its_sum(
@@ -264,6 +268,15 @@ def test_refusals_say_what_to_do(
     hub.status = status
     with pytest.raises(PullError, match=hint):
         pull(source, folder)
+
+
+def test_two_do_not_fetch_the_same_model_at_once(source: Source, folder: GgufFolder) -> None:
+    folder.create()
+    lock = folder.root / ".model.gguf.lock"
+    with FileLock(lock), pytest.raises(PullError, match="another process"):
+        pull(source, folder)
+    pull(source, folder)
+    assert not lock.exists()
 
 
 def test_a_server_that_is_away_is_told(folder: GgufFolder) -> None:

@@ -6,13 +6,15 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+from filelock import FileLock, Timeout
 
 from ragbase_inference.gguf.errors import UnusableFileError, WrongKindOfFileError
 from ragbase_inference.gguf.facts import GgufKind, read_facts
@@ -80,10 +82,13 @@ def pull(
     wanted = sha256.lower() if sha256 else None
     if wanted is not None and not _SHA256.fullmatch(wanted):
         raise PullError("a SHA-256 sum has 64 hexadecimal digits")
+    headers = {"Authorization": f"Bearer {hub_key}"} if hub_key and source.of_hub else {}
     try:
         folder.create()
-        headers = {"Authorization": f"Bearer {hub_key}"} if hub_key and source.of_hub else {}
-        with httpx.Client(timeout=timeout_s, headers={"Accept-Encoding": "identity"}) as http:
+        with (
+            _alone(folder.root / f".{source.name}{SUFFIX}.lock"),
+            httpx.Client(timeout=timeout_s, headers={"Accept-Encoding": "identity"}) as http,
+        ):
             remote = _look(http, source.url, headers)
             if wanted and remote.sha256 and wanted != remote.sha256:
                 raise PullError(f"the server's file has the sum {remote.sha256}, not {wanted}")
@@ -93,12 +98,23 @@ def pull(
                 return there
             part = folder.root / f".{source.name}{SUFFIX}.part"
             fetched = _fetch(http, remote, part, progress)
+            return _put_in_place(part, source.name, folder, kind, expected, fetched)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         why = str(error) or type(error).__name__
         raise PullError(f"{source.url} cannot be fetched: {why}") from error
     except OSError as error:
         raise PullError(f"the file cannot be written: {error.strerror}") from error
-    return _put_in_place(part, source.name, folder, kind, expected, fetched)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Two processes would write into one another's file; `PullError` for the second."""
+    try:
+        with FileLock(path, timeout=0):
+            yield
+            path.unlink(missing_ok=True)
+    except Timeout as error:
+        raise PullError("another process is fetching this model already") from error
 
 
 def _look(http: httpx.Client, url: str, headers: dict[str, str]) -> _Remote:
@@ -201,7 +217,7 @@ def _put_in_place(
     expected: str | None,
     fetched: int,
 ) -> Pulled:
-    """Move the whole, checked file to its folder; a bad one is removed."""
+    """Move the whole, checked file to its folder; a bad one is removed. Raises `OSError`, too."""
     sha256 = file_sha256(part)
     if expected is not None and sha256 != expected:
         part.unlink()
@@ -212,11 +228,8 @@ def _put_in_place(
         part.unlink()
         raise
     target = folder.root / found / f"{name}{SUFFIX}"
-    try:
-        part.replace(target)
-        checksum_file(target).write_text(f"{sha256}  {target.name}\n", encoding="utf-8")
-    except OSError as error:
-        raise PullError(f"the file cannot be put in place: {error.strerror}") from error
+    part.replace(target)
+    checksum_file(target).write_text(f"{sha256}  {target.name}\n", encoding="utf-8")
     return Pulled(folder.find(name, found), sha256, expected is not None, fetched)
 
 
