@@ -23,7 +23,11 @@ RUNS = (
     ("bench.upload", *OUT),
     ("bench.csv_rows", *OUT),
     ("bench.graph", *OUT),
+    ("bench.concepts", *OUT),
     ("bench.inference", *OUT),
+    ("bench.localrag", *OUT),
+    ("bench.localrag_memory", *OUT),
+    ("bench.localrag_quality", *OUT),
 )
 
 
