@@ -19,25 +19,25 @@ COMMUNITIES_MAX: Final = 200_000
 _KEPT_MAX: Final = 32
 """Answers that are kept, of `COMMUNITIES_MAX` nodes together at most."""
 
-# Ids are never used again and ends never change, so counts and sums tell any change of the graph.
+# Ids are never used again and ends never change, so count, greatest id and a sum of hashes tell any
+# change of the graph.
+_SUMS: Final = "count(*) AS count, max({0}.id) AS last, sum(hashint8({0}.id)) AS hashes"
 _STATE: Final[Mapping[GraphKind, str]] = {
-    "entity": """
-        SELECT
-            (SELECT (count(*), sum(id), max(id))::text FROM entities
-                WHERE collection_id = ANY($1::bigint[])),
-            (SELECT (count(*), sum(id), max(id))::text FROM relations
-                WHERE collection_id = ANY($1::bigint[])),
-            (SELECT count(*) FROM entities WHERE collection_id = ANY($1::bigint[])),
-            (SELECT count(*) FROM relations WHERE collection_id = ANY($1::bigint[]))
-    """,
-    "concept": """
-        WITH c AS (SELECT id FROM concepts WHERE collection_id = ANY($1::bigint[])),
-            r AS (SELECT r.id FROM concept_relations r JOIN c ON c.id = r.source_id)
-        SELECT
-            (SELECT (count(*), sum(id), max(id))::text FROM c),
-            (SELECT (count(*), sum(id), max(id))::text FROM r),
-            (SELECT count(*) FROM c), (SELECT count(*) FROM r)
-    """,
+    "entity": f"""
+        SELECT n.count, n.last, n.hashes, r.count, r.last, r.hashes
+        FROM (SELECT {_SUMS.format("e")} FROM entities e
+                WHERE e.collection_id = ANY($1::bigint[])) n,
+            (SELECT {_SUMS.format("e")} FROM relations e
+                WHERE e.collection_id = ANY($1::bigint[])) r
+    """,  # noqa: S608 - constants
+    "concept": f"""
+        SELECT n.count, n.last, n.hashes, r.count, r.last, r.hashes
+        FROM (SELECT {_SUMS.format("c")} FROM concepts c
+                WHERE c.collection_id = ANY($1::bigint[])) n,
+            (SELECT {_SUMS.format("r")} FROM concept_relations r
+                JOIN concepts c ON c.id = r.source_id
+                WHERE c.collection_id = ANY($1::bigint[])) r
+    """,  # noqa: S608 - constants
 }
 _NODES: Final[Mapping[GraphKind, str]] = {
     "entity": "SELECT id FROM entities WHERE collection_id = ANY($1::bigint[])",
@@ -60,12 +60,14 @@ _Key: TypeAlias = tuple[GraphKind, tuple[int, ...]]
 
 
 class _State(NamedTuple):
-    """What changes whenever a node or relation comes or goes, and how many there are."""
+    """What changes whenever a node or relation comes or goes."""
 
-    nodes_sum: str
-    relations_sum: str
     nodes: int
+    last_node: int | None
+    node_hashes: int | None
     relations: int
+    last_relation: int | None
+    relation_hashes: int | None
 
 
 class PostgresCommunities:

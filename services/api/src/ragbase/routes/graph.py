@@ -18,7 +18,7 @@ from ragbase.routes.openapi import NOT_FOUND, UNAVAILABLE, Responses
 from ragbase.storage.collections import DEFAULT
 from ragbase.storage.graph_nodes import GraphNode
 
-__all__ = ["router"]
+__all__ = ["router", "written"]
 
 NEIGHBOURS_MAX = 1000
 PATH_DEPTH_MAX = 20
@@ -110,9 +110,7 @@ async def read_communities(
     """
     trace = Trace()
     rows = await graph.communities(kind, collection, trace)
-    return StreamingResponse(
-        _written(rows), media_type="application/json", headers=_warnings(trace)
-    )
+    return StreamingResponse(written(rows), media_type="application/json", headers=_warnings(trace))
 
 
 @router.get("/stats", response_model=GraphCounts, responses={**NOT_FOUND, **UNAVAILABLE})
@@ -132,7 +130,7 @@ def _warnings(trace: Trace) -> dict[str, str]:
     return {"X-Warning": codes} if codes else {}
 
 
-async def _written(rows: Sequence[tuple[GraphNode, int]]) -> AsyncIterator[bytes]:
+async def written(rows: Sequence[tuple[GraphNode, int]]) -> AsyncIterator[bytes]:
     """A JSON array of `CommunityOut`, piece by piece."""
     yield b"["
     for start in range(0, len(rows), WRITTEN_AT_ONCE):

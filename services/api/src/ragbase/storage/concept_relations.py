@@ -25,11 +25,17 @@ _PUT = """
     RETURNING id
 """
 _NEAR = """
-    FROM concepts c
-    JOIN concept_relations r ON r.source_id = c.id OR r.target_id = c.id
-    JOIN concepts s ON s.id = r.source_id JOIN concepts t ON t.id = r.target_id
+    FROM concepts c JOIN concept_relations r ON r.source_id = c.id OR r.target_id = c.id
     WHERE c.collection_id = $1 AND c.name = $2
 """
+_COUNT = f"SELECT count(*) {_NEAR}"
+# Names are looked up for the page alone: a hub has more relations than are shown.
+_PAGE = f"""
+    SELECT r.id, s.name, t.name, r.type, r.metadata
+    FROM (SELECT r.* {_NEAR} ORDER BY r.id OFFSET $3 LIMIT $4) r
+    JOIN concepts s ON s.id = r.source_id JOIN concepts t ON t.id = r.target_id
+    ORDER BY r.id
+"""  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +74,8 @@ async def list_relations(
     connection: Connection, collection_id: int, concept: str, *, offset: int, limit: int
 ) -> tuple[list[StoredRelation], int]:
     """A page, by id, of the relations that start or end at a concept; and how many there are."""
-    total: int = await connection.fetchval(f"SELECT count(*) {_NEAR}", collection_id, concept)
-    rows = await connection.fetch(
-        f"SELECT r.id, s.name, t.name, r.type, r.metadata {_NEAR} ORDER BY r.id OFFSET $3 LIMIT $4",
-        collection_id,
-        concept,
-        offset,
-        limit,
-    )
+    total: int = await connection.fetchval(_COUNT, collection_id, concept)
+    rows = await connection.fetch(_PAGE, collection_id, concept, offset, limit)
     return [StoredRelation(*row) for row in rows], total
 
 

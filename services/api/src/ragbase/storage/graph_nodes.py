@@ -13,8 +13,12 @@ __all__ = ["GraphNode", "all_nodes", "count_graphs", "load_nodes", "locate_nodes
 
 _MAX_ID: Final = 2**63 - 1
 _TABLE: Final[Mapping[GraphKind, str]] = {"concept": "concepts", "entity": "entities"}
-_COUNTS: Final = """
-    WITH k AS (SELECT id FROM collections WHERE $1::text[] IS NULL OR name = ANY($1))
+_COUNT_ALL: Final = """
+    SELECT (SELECT count(*) FROM concepts), (SELECT count(*) FROM concept_relations),
+        (SELECT count(*) FROM entities), (SELECT count(*) FROM relations)
+"""
+_COUNT_SOME: Final = """
+    WITH k AS (SELECT id FROM collections WHERE name = ANY($1))
     SELECT
         (SELECT count(*) FROM concepts WHERE collection_id IN (SELECT id FROM k)),
         (SELECT count(*) FROM concept_relations r JOIN concepts c ON c.id = r.source_id
@@ -78,6 +82,9 @@ async def count_graphs(
     connection: Connection, collections: Sequence[str] | None = None
 ) -> tuple[int, int, int, int]:
     """Concepts, their relations, entities and theirs, in ``collections`` (names; None: all)."""
-    row = await connection.fetchrow(_COUNTS, collections)
+    if collections is None:
+        row = await connection.fetchrow(_COUNT_ALL)
+    else:
+        row = await connection.fetchrow(_COUNT_SOME, collections)
     assert row is not None
     return row[0], row[1], row[2], row[3]
