@@ -82,9 +82,9 @@ async def _run() -> dict[str, Any]:
         return {**measured, **await _over_http(server.dsn, names, draw)}
 
 
-async def fill(connection: Connection, draw: random.Random) -> list[str]:
+async def fill(connection: Connection, draw: random.Random, entities: int = ENTITIES) -> list[str]:
     """Entities, documents that name them, and one hub; the names, most frequent first."""
-    names = _names(draw)
+    names = _names(draw, entities)
     await connection.execute("SET session_replication_role = replica")
     await connection.copy_records_to_table(
         "entities",
@@ -125,9 +125,9 @@ async def fill(connection: Connection, draw: random.Random) -> list[str]:
     return names
 
 
-def _names(draw: random.Random) -> list[str]:
+def _names(draw: random.Random, entities: int) -> list[str]:
     found: dict[str, None] = {}
-    while len(found) < ENTITIES:
+    while len(found) < entities:
         words = [
             "".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))).capitalize()
             for _ in range(draw.randint(2, 4))

@@ -1,7 +1,7 @@
 """The two stores of the graph's shape, Postgres and a projection over Bolt, on the same graph.
 
-``python -m bench.graph_stores``. The data of ``bench.graph`` (100,000 entities, 2,000 documents, a hub
-of 10,000 relations), projected into a Neo4j Community server that Maven fetches. It measures how long
+``python -m bench.graph_stores``. The data of ``bench.graph`` (here 20,000 entities, 2,000 documents, a
+hub of 10,000 relations), projected into a Neo4j Community server that Maven fetches. It measures how long
 the projection takes to fill, what each reading costs in either store, graph search over HTTP, and
 what noting changes costs those who write documents' entities. Bars, at the median: graph search
 ≤ 25 ms over Bolt, ≤ 15 ms over Postgres, notes ≤ 5 % of writing.
@@ -23,7 +23,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from bench.graph import CALLS, DOCUMENTS, ENTITIES, HUB_RELATIONS, fill, question, timed
+from bench.graph import DOCUMENTS, HUB_RELATIONS, fill, question, timed
 from bench.report import Bar, state_folder, write_report
 from bench.server import start_api
 from ragbase.embedded import EmbeddedPostgres
@@ -46,7 +46,10 @@ from ragbase.storage.migrations import migrate
 from ragbase.storage.pool import Connection, Database
 from services.api.tests.bolt.neo4j_server import Neo4jServer
 
-WRITES = 400
+ENTITIES = 20_000
+CALLS = 60
+WRITES = 200
+START_S = 240.0
 READINGS = ("expand_1", "expand_2", "edges", "neighbours_1", "neighbours_3", "hub_3", "path")
 
 
@@ -77,37 +80,47 @@ async def _run() -> dict[str, Any]:
         await migrate(server.dsn, dialect="native")
         connection = await asyncpg.connect(server.dsn)
         try:
-            names = await fill(connection, draw)
+            names = await fill(connection, draw, ENTITIES)
         finally:
             await connection.close()
         try:
             await asyncio.to_thread(neo4j.start)
             async with await Database.open(server.dsn) as database:
-                notes = await _notes(database, draw)
-                bolt = Bolt.open(neo4j.url, read_s=30.0, write_s=60.0)
+                bolt = Bolt.open(neo4j.url, read_s=60.0, write_s=60.0)
                 try:
-                    projected = await _project(database, server.dsn, BoltWriter(bolt))
-                    readings = await _readings(database, bolt, names, draw)
+                    found = await _measure(database, server.dsn, neo4j.url, bolt, names, draw)
                 finally:
                     await bolt.close()
-            search = {
-                choice: await _over_http(server.dsn, neo4j.url, choice, names, draw)
-                for choice in ("postgres", "bolt")
-            }
         finally:
             neo4j.close()
-    return {
-        "entities": ENTITIES,
-        "documents": DOCUMENTS,
-        "projection": projected,
-        "readings": readings,
-        "search": search,
-        "notes": notes,
+    return {"entities": ENTITIES, "documents": DOCUMENTS, **found}
+
+
+async def _measure(
+    database: Database,
+    dsn: str,
+    url: str,
+    bolt: Bolt,
+    names: Sequence[str],
+    draw: random.Random,
+) -> dict[str, Any]:
+    """Each part's figures are told as soon as they are there."""
+    found: dict[str, Any] = {}
+    found["projection"] = await _project(database, dsn, BoltWriter(bolt))
+    _tell(found["projection"])
+    found["search"] = {
+        choice: await _over_http(dsn, url, choice, names, draw) for choice in ("postgres", "bolt")
     }
+    _tell(found["search"])
+    found["readings"] = await _readings(database, bolt, names, draw)
+    found["notes"] = await _notes(database, draw)
+    _tell(found["notes"])
+    return found
 
 
 async def _project(database: Database, dsn: str, writer: BoltWriter) -> dict[str, float]:
     """Fill an empty store; seconds, things in it, and seconds to compare all of them."""
+    _tell("fill")
     started = time.perf_counter()
     projector = Projector(dsn, writer)
     projector.start()
@@ -122,6 +135,7 @@ async def _project(database: Database, dsn: str, writer: BoltWriter) -> dict[str
     finally:
         await projector.stop()
     filled = time.perf_counter() - started
+    _tell("compare")
     async with database.read() as connection:
         drift = await find_drift(connection, writer)
     assert drift.equal, drift.shown[:5]
@@ -132,6 +146,10 @@ async def _project(database: Database, dsn: str, writer: BoltWriter) -> dict[str
         "things_per_s": round(drift.compared / filled),
         "compare_s": round(compared, 1),
     }
+
+
+def _tell(news: object) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {news}", file=sys.stderr, flush=True)
 
 
 async def _marked(writer: BoltWriter) -> str | None:
@@ -165,8 +183,8 @@ async def _readings(
         "edges": (around, lambda store, some: store.edges(some)),
         "neighbours_1": (seeds, lambda s, some: s.neighbours("entity", some[0], 1, [1], 100)),
         "neighbours_3": (seeds, lambda s, some: s.neighbours("entity", some[0], 3, [1], 1000)),
-        "hub_3": ([hub] * 30, lambda store, one: store.expand([one], 3)),
-        "path": (pairs[:100], lambda s, pair: s.path("entity", pair[0], pair[1], [1], 6)),
+        "hub_3": ([hub] * 10, lambda store, one: store.expand([one], 3)),
+        "path": (pairs[:50], lambda s, pair: s.path("entity", pair[0], pair[1], [1], 6)),
     }
     found: dict[str, dict[str, Any]] = {}
     for name, (arguments, ask) in calls.items():
@@ -176,19 +194,23 @@ async def _readings(
             kind: await timed(arguments, lambda one, store=store, ask=ask: ask(store, one))
             for kind, store in stores.items()
         }
+        _tell({name: found[name]})
     return found
 
 
 async def _over_http(
     dsn: str, url: str, choice: str, names: Sequence[str], draw: random.Random
 ) -> dict[str, float]:
+    _tell(f"graph search, {choice}")
     settings = {
         "DATABASE_URL": dsn,
         "RAGBASE_WORKERS": "0",
         "MEMGRAPH_URL": url,
         "RAGBASE_GRAPH_STORE": choice,
+        "RAGBASE_GRAPH_STORE_TIMEOUT": "30",
+        "RAGBASE_GRAPH_TIMEOUT": "60",
     }
-    api, address = await asyncio.to_thread(start_api, settings)
+    api, address = await asyncio.to_thread(start_api, settings, 0, START_S)
     try:
         async with httpx.AsyncClient(base_url=address) as client:
 

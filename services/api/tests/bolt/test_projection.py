@@ -7,11 +7,13 @@ import itertools
 import random
 
 import pytest
+import structlog
 
 from ragbase.errors import ConflictError
 from ragbase.graph.bolt_driver import Bolt
 from ragbase.graph.bolt_write import BoltWriter
 from ragbase.models.extraction import EntityFact
+from ragbase.services.projection_check import Difference
 from ragbase.storage.documents import delete_documents
 from ragbase.storage.graph_entities import lock_entities, merge_entities
 from ragbase.storage.pool import Connection, Database
@@ -177,6 +179,29 @@ async def test_only_our_nodes_are_touched_and_others_are_counted(
     drift = await projected.drift()
     assert (drift.equal, drift.foreign) == (True, 1)
     assert await bolt.read("MATCH (n:Other) RETURN count(n)") == [[1]]
+
+
+async def test_a_row_that_the_store_refuses_is_left_out_and_told_of(
+    projected: Projected, connection: Connection, bolt: Bolt
+) -> None:
+    """As with a store of the original: names of its concepts are unique there."""
+    await bolt.command("DROP INDEX ragbase_concept_name IF EXISTS")
+    await bolt.command("CREATE CONSTRAINT theirs FOR (n:Concept) REQUIRE n.name IS UNIQUE")
+    try:
+        await bolt.write([("CREATE (:Concept {name: 'n7'})", {})])
+        rows = await connection.fetch(
+            "INSERT INTO concepts (collection_id, name) "
+            "SELECT 1, 'n' || n FROM generate_series(1, 20) n RETURNING id, name"
+        )
+        refused = next(row[0] for row in rows if row[1] == "n7")
+        with structlog.testing.capture_logs() as lines:
+            await projected.project()
+    finally:
+        await bolt.command("DROP CONSTRAINT theirs")
+    drift = await projected.drift()
+    assert drift.shown == [Difference("concept", (refused,), "missing")]
+    (line,) = [line for line in lines if line["event"] == "projection_refused"]
+    assert line["concepts"] == [refused]
 
 
 async def test_drift_is_found_and_a_torn_store_is_mended(

@@ -15,7 +15,6 @@ from typing import Any, Final, Self, TypeAlias
 import neo4j
 from neo4j.exceptions import (
     AuthError,
-    ClientError,
     DriverError,
     Neo4jError,
     ServiceUnavailable,
@@ -157,8 +156,7 @@ def _converted() -> Iterator[None]:
     except (ServiceUnavailable, SessionExpired, TransientError, OSError) as error:
         raise _unavailable(_AWAY) from error  # TimeoutError is an OSError
     except Neo4jError as error:
-        kind = "" if isinstance(error, ClientError) else f" ({error.code})"
-        raise BoltRefusedError(f"The graph store refused a statement{kind}.") from error
+        raise BoltRefusedError(f"The graph store refused a statement ({error.code}).") from error
     except DriverError as error:
         raise _unavailable(_AWAY) from error
 

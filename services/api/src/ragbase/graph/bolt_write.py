@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from ragbase.errors import ConflictError
+from ragbase.errors import ConflictError, UpstreamError
 from ragbase.storage.graph_mirror import Pair, ProjectedEdge, ProjectedNode
+from ragbase.telemetry.logs import get_logger
 
 if TYPE_CHECKING:  # the driver is an optional package
     from ragbase.graph.bolt_driver import Bolt
@@ -44,12 +45,17 @@ _EDGES = """
     UNWIND $rows AS row
     MERGE (a:{label} {{ragbase_id: row.source}})
     MERGE (b:{label} {{ragbase_id: row.target}})
+    WITH a, b, row
     MERGE (a)-[r:{relation}{key}]->(b)
     SET r += row.properties
 """
+# Both ends first: bound, so that the relation is looked for at the end that has fewer.
 _EDGES_GONE = """
     UNWIND $rows AS row
-    MATCH (a:{label} {{ragbase_id: row.source}})-[r:{relation}]->(b:{label} {{ragbase_id: row.target}})
+    MATCH (a:{label} {{ragbase_id: row.source}})
+    MATCH (b:{label} {{ragbase_id: row.target}})
+    WITH a, b, row
+    MATCH (a)-[r:{relation}]->(b)
     WHERE NOT coalesce(r.type, '') IN row.kept
     DELETE r
 """
@@ -71,6 +77,9 @@ _COUNT_EDGES = """
     MATCH (a:{label})-[r:{relation}]->(b:{label})
     WHERE a.ragbase_id IS NOT NULL AND b.ragbase_id IS NOT NULL RETURN count(r)
 """
+
+
+_log = get_logger("ragbase.projection")
 
 
 class Mark(NamedTuple):
@@ -106,9 +115,16 @@ class BoltWriter:
         self._fence = 0
 
     async def prepare(self) -> None:
-        """Make indexes and constraints, where they are not there."""
+        """Make indexes and constraints, where they are not there.
+
+        One that the store refuses, for something of the like that is there already, is only told of:
+        all works without, if slower.
+        """
         for statement in (await self._bolt.dialect()).prepare:
-            await self._bolt.command(statement)
+            try:
+                await self._bolt.command(statement)
+            except UpstreamError as error:
+                _log.info("graph_store_keeps_its_own", statement=statement, reason=error.message)
 
     async def claim(self, fence: int) -> Mark:
         """Become the only writer. Raises `ConflictError` where a later one has it."""
@@ -172,9 +188,11 @@ def _statements(update: Update) -> list[tuple[str, dict[str, Any]]]:
     kept: dict[Pair, list[str]] = {pair: [] for pair in update.pairs}
     for edge in update.edges:
         kept[edge.pair].append(edge.type)
+    # A pair of entities has one relation, so one that is there has none to lose.
     looked_at = [
         {"source": source, "target": target, "kept": types}
         for (source, target), types in kept.items()
+        if label == "Concept" or not types
     ]
     nodes = [{"id": node.id, "properties": node.properties} for node in update.nodes]
     edges = [
