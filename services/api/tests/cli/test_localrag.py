@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -94,6 +95,28 @@ def test_a_free_port_beside_a_free_port() -> None:
         assert listener.getsockname()[1] not in (0, 57352)
     with second_listener(Settings(localrag_enabled=False), Steps()) as listener:
         assert listener is None
+
+
+@pytest.mark.slow
+async def test_up_serves_both_over_one_store(state_dir: Path) -> None:
+    home = state_dir / f"both-{time.monotonic_ns()}"
+    with command("up", "--port", "0", "--home", str(home)) as started:
+        first = started.wait_for(r"runs at (http://127\.0\.0\.1:\d+)")[1]
+        second = started.wait_for(r"Second API at +(http://127\.0\.0\.1:\d+)")[1]
+        assert first != second
+        async with httpx.AsyncClient(timeout=60) as client:
+            body = {"document": "Ships moor at the north quay."}
+            stored = await client.post(f"{second}/v1/store", json=body)
+            assert stored.status_code == 200, stored.text
+            listed = await client.get(f"{first}/v1/documents?collection=localrag")
+            assert [each["external_id"] for each in listed.json()] == [stored.json()["file_id"]]
+        assert started.end() == 0
+        assert "Traceback" not in started.said
+    assert sorted(each.name for each in (home / "models").iterdir()) == [
+        "chat",
+        "embedding",
+        "reranker",
+    ]
 
 
 @pytest.mark.slow

@@ -160,19 +160,32 @@ async def test_a_server_that_does_not_stream_is_read_too(
     assert await clients(talker.url, api=api).ask() == "About 11 characters."
 
 
-@pytest.mark.parametrize("unknown", ["chat_template_kwargs", "stream_options", "max_tokens"])
+@pytest.mark.parametrize(
+    "unknown", ["chat_template_kwargs", "stream_options", "max_tokens", "temperature"]
+)
 async def test_what_a_server_does_not_know_is_left_out_from_then_on(
     talker: Any, clients: Any, unknown: str
 ) -> None:
     """OpenAI's own servers refuse parameters that they do not know."""
     talker.refuses = frozenset({unknown})
     client = clients(talker.url, api="chat")
-    question = replace(ASK, tokens=50)
+    question = replace(ASK, tokens=50, temperature=0.0)
     await client.ask(question)
     await client.ask(question)
     sent = [set(call.payload) for call in talker.calls]
     assert [unknown in each for each in sent] == [True, False, False]
     assert sent[1] == sent[0] - {unknown}
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_a_cut_answer_is_one_only_where_that_was_asked_for(
+    talker: Any, clients: Any, api: str
+) -> None:
+    talker.always = Say("The beginning of", end="length")
+    client = clients(talker.url, api=api)
+    with pytest.raises(UpstreamError, match="did not finish"):
+        await client.ask(replace(ASK, tokens=5))
+    assert await client.ask(replace(ASK, tokens=5, partial=True)) == "The beginning of"
 
 
 # Thinking (B079)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -309,3 +310,21 @@ async def test_names_are_taken_with_the_suffix_or_without(local: httpx.AsyncClie
     for name in (EMBEDDING, f"{EMBEDDING}.gguf"):
         answer = await local.post("/v1/chunk", json={"text": "a", "model": name})
         assert answer.status_code == 200
+
+
+async def test_a_thousand_chunks_take_bounded_memory(
+    open_localrag: OpenLocalrag, gguf: StubModels
+) -> None:
+    """Vectors stay arrays up to the bytes of the answer; the real model is in bench/localrag_memory."""
+    gguf.dimension, gguf.max_tokens = 384, 2000
+    _, client = await open_localrag(gguf=gguf)
+    body = {"text": words(60_000), "model": EMBEDDING, "chunkSize": 60, "overlap": 0}
+    tracemalloc.start()
+    try:
+        answer = await client.post("/v1/chunk", json=body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(answer.json()["chunks"]) == 1000
+    assert peak < 10 * len(answer.content)
+    assert peak < 100 * 2**20
