@@ -9,7 +9,10 @@ import pytest
 
 from ragbase_inference.gguf.errors import UnusableFileError
 from ragbase_inference.gguf.facts import GgufFacts, read_facts
+from ragbase_inference.gguf.folder import GgufFile
 from ragbase_inference.gguf.header import read_header
+from ragbase_inference.gguf.opening import plan
+from ragbase_inference.gguf.options import GgufOptions
 
 from .gguf_bytes import BERT, LLAMA, RANKER, Values, write_gguf
 
@@ -74,3 +77,20 @@ def test_a_template_is_noticed(tmp_path: Path) -> None:
 def test_what_is_no_model_is_refused(tmp_path: Path, values: Values) -> None:
     with pytest.raises(UnusableFileError):
         facts(tmp_path, values)
+
+
+@pytest.mark.parametrize(
+    ("context", "held_mib"),
+    [(2048, 709), (512, 473)],
+)
+def test_a_large_encoder_is_reckoned_to_take_what_one_took(
+    tmp_path: Path, context: int, held_mib: int
+) -> None:
+    """Measured: 24 layers of 1,024 numbers in 8 bits, a file of 390 MB, on a pair of that length."""
+    path = write_gguf(
+        tmp_path / "m.gguf",
+        {**RANKER, "bert.embedding_length": 1024, "bert.context_length": 8192},
+    )
+    file = GgufFile("m", "reranker", path, 389_575_328)
+    need = plan(file, GgufOptions(text_context=context)).need_bytes
+    assert held_mib * 1024**2 <= need <= 1.25 * held_mib * 1024**2

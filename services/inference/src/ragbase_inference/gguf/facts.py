@@ -51,6 +51,8 @@ class GgufFacts:
     architecture: str
     context: int
     """Most tokens that it was trained to read."""
+    width: int
+    """Numbers of a hidden state."""
     dimension: int | None
     """Of embedding models."""
     template: bool
@@ -68,18 +70,19 @@ def read_facts(header: Header) -> GgufFacts:
         raise UnusableFileError(f"the file holds no model but something of the type {purpose}")
     if not header.architecture:
         raise UnusableFileError("the file does not name the model's architecture")
-    context, dimension = header.number("context_length"), header.number("embedding_length")
-    if not context or not dimension:
+    context, width = header.number("context_length"), header.number("embedding_length")
+    if not context or not width:
         raise UnusableFileError("the file does not tell the model's context and width")
     kind = _kind(header)
     return GgufFacts(
         kind=kind,
         architecture=header.architecture,
         context=context,
-        dimension=_dimension(header, dimension) if kind == "embedding" else None,
+        width=width,
+        dimension=_dimension(header, width) if kind == "embedding" else None,
         template="tokenizer.chat_template" in header.values,
         scores_are_logits=header.architecture not in _SCORES_ARE_PROBABILITIES,
-        cache_bytes=0 if header.architecture in _ENCODERS else _cache_bytes(header, dimension),
+        cache_bytes=0 if header.architecture in _ENCODERS else _cache_bytes(header, width),
     )
 
 

@@ -21,8 +21,11 @@ __all__ = ["Plan", "connect", "open_file", "plan"]
 
 _BESIDE_WEIGHTS = 96 * 1024 * 1024
 """Bytes of the process, its tokenizer and its buffers."""
-_BUFFER_PER_TOKEN = 64 * 1024
-"""Bytes of a batch's buffers, a token: measured below that up to 8 billion parameters."""
+_BUFFER_PER_NUMBER = 160
+"""Bytes of a batch's buffers for each number of a token's hidden state: some forty float32 (measured:
+36, of an encoder of 24 layers)."""
+_CHAT_BATCH = 512
+"""Tokens of a prompt that llama.cpp computes at once; an encoder's text is one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Plan:
     def need_bytes(self) -> int:
         """Memory that it will take, reckoned on the safe side."""
         cache = self.facts.cache_bytes * self.context * self.parallel
-        buffers = _BUFFER_PER_TOKEN * min(self.context, 2048)
+        tokens = min(self.context, _CHAT_BATCH) if self.facts.kind == "chat" else self.context
+        buffers = tokens * (_BUFFER_PER_NUMBER * self.facts.width + 4 * self.context)
         return self.file.bytes + cache + buffers + _BESIDE_WEIGHTS
 
 
