@@ -172,7 +172,9 @@ async def _open(
     )
     if localrag:
         parts = (database, embedding, rerankers, llms, prompts)
-        services = replace(services, localrag=open_localrag(settings, *parts, stack, gguf))
+        second = open_localrag(settings, *parts, stack, gguf)
+        await second.files.check_model()
+        services = replace(services, localrag=second)
     if settings.workers or not serve:  # where jobs are done, the graph is projected, too
         graph.project(settings, database, stack)
     await services.health.start()

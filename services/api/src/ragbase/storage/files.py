@@ -26,6 +26,7 @@ __all__ = [
     "insert_file",
     "list_files",
     "made_collection",
+    "stored_model",
 ]
 
 _MATCHING = """
@@ -72,6 +73,16 @@ async def made_collection(connection: Connection) -> Collection:
         made = await file_collection(connection)
         assert made is not None
         return made
+
+
+async def stored_model(connection: Connection) -> str | None:
+    """Name of the model that made the stored files' vectors; None where no file is stored."""
+    name: str | None = await connection.fetchval(
+        "SELECT m.name FROM collections k JOIN embedding_models m ON m.id = k.embedding_model_id "
+        "WHERE k.name = $1 AND EXISTS (SELECT FROM documents d WHERE d.collection_id = k.id)",
+        LOCALRAG,
+    )
+    return name
 
 
 async def insert_file(

@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from ragbase.errors import ConfigurationError
 from ragbase.storage.pool import Connection, Database
 
 from .conftest import OpenLocalrag
@@ -200,14 +201,30 @@ async def test_vectors_have_the_dimension_of_the_model(
 async def test_another_model_than_the_stored_vectors_is_refused(
     open_localrag: OpenLocalrag, gguf: StubModels
 ) -> None:
-    """L31: with what to do, and without harm to what is stored."""
+    """L31: at the start, with what to do, and without harm to what is stored."""
+    _, first = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
+    stored = await store(first, "alpha")
+    gguf.files["embedding"].append("other")
+    with pytest.raises(ConfigurationError, match="LOCALRAG_EMBEDDING_MODEL"):
+        await open_localrag(gguf=gguf, localrag_embedding_model="other")
+    await open_localrag(gguf=gguf, localrag_embedding_model=f"{EMBEDDING}.gguf")
+    assert (await listed(first))["pagination"]["total_items"] == 1
+    await first.post("/v1/delete", json={"file_id": stored["file_id"]})
+    _, second = await open_localrag(gguf=gguf, localrag_embedding_model="other")
+    await store(second, "beta")
+
+
+async def test_a_file_that_became_another_model_is_refused(
+    open_localrag: OpenLocalrag, gguf: StubModels
+) -> None:
+    """L31: of the same name, with other dimensions."""
     _, first = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
     await store(first, "alpha")
-    gguf.files["embedding"].append("other")
-    _, second = await open_localrag(gguf=gguf, localrag_embedding_model="other")
+    gguf.dimension = 16
+    _, second = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
     answer = await second.post("/v1/store", json={"document": "beta"})
     assert answer.status_code == 500
-    assert "LOCALRAG_EMBEDDING_MODEL" in answer.json()["error"]
+    assert "16 dimensions" in answer.json()["error"]
     assert (await listed(second))["pagination"]["total_items"] == 1
 
 

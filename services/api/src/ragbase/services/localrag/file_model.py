@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragbase.clients.embedder import Embedder
+from ragbase.errors import ConfigurationError
 from ragbase.retrieval.dual import DualIndex
 from ragbase.services.localrag.models import LocalModels
 from ragbase.services.localrag.notes import Note
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_file_model
+from ragbase.storage.files import stored_model
 from ragbase.storage.pool import Database
 
 __all__ = ["FileModel", "ReadyModel"]
@@ -50,6 +52,23 @@ class FileModel:
         self._hnsw_m = hnsw_m
         self._hnsw_ef_construction = hnsw_ef_construction
         self._known: dict[tuple[str, int], tuple[EmbeddingModel, DualIndex]] = {}
+
+    async def check(self) -> None:
+        """Raise `ConfigurationError` where somebody chose another model than the stored vectors'.
+
+        For the start: no model is loaded, so the names alone are compared.
+        """
+        async with self._database.read() as connection:
+            stored = await stored_model(connection)
+        chosen = self._name.removesuffix(".gguf")
+        if stored is None or self._is_default:
+            return
+        if chosen not in (stored, stored.removesuffix(".gguf"), stored.rpartition("/")[2]):
+            raise ConfigurationError(
+                f"The stored files' vectors were made by {stored}, and LOCALRAG_EMBEDDING_MODEL is "
+                f"{self._name}. Set it to the former, or delete the collection localrag and store "
+                "the files again."
+            )
 
     async def ready(self) -> ReadyModel:
         """The model, loaded or served.

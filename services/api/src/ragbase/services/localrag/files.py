@@ -75,6 +75,10 @@ class FileService:
         bound._seen = access.sees(LOCALRAG)
         return bound
 
+    async def check_model(self) -> None:
+        """Raise `ConfigurationError` where the stored vectors are of another model, by its name."""
+        await self._model.check()
+
     async def store(self, body: StoreIn) -> StoredFile:
         """Split, embed and store a document as a new file: all of it or nothing.
 
