@@ -215,7 +215,7 @@ from ragbase_inference.gguf.models import GgufModels
 models = GgufModels(Path(sys.argv[1]))
 models.load(sys.argv[2], "embedding")
 (process,) = models._leases._registry._models.values()
-print(process._process.pid, flush=True)
+print(process._process.pid, process._process.socket, flush=True)
 time.sleep(600)
 """
 
@@ -224,12 +224,15 @@ def test_a_model_ends_with_its_parent_however_that_ends(gguf_root: Path) -> None
     command = [sys.executable, "-c", ORPHAN, str(gguf_root), OTHER_EMBEDDING]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
+        pid, socket = parent.stdout.readline().split()
+        child = psutil.Process(int(pid))
+        assert Path(socket).exists()
         parent.kill()
     until = monotonic() + 20
     while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
         assert monotonic() < until
         sleep(0.05)
+    assert not Path(socket).parent.exists()
 
 
 def test_the_process_sees_no_secrets(gguf_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 __all__ = ["ChildOptions", "main"]
@@ -57,7 +59,15 @@ def main() -> int:
     while sys.stdin.read(1):  # nothing is sent: this waits for the end
         pass
     del answer, server
+    _remove(Path(options.socket))
     return 0
+
+
+def _remove(socket: Path) -> None:
+    """A parent that was killed leaves the folder to us."""
+    with suppress(OSError):
+        socket.unlink(missing_ok=True)
+        socket.parent.rmdir()
 
 
 def _refuse(answer: Any, why: str) -> int:
