@@ -65,6 +65,8 @@ async def test_a_relation_to_oneself_is_refused_before_anything_is_looked_up(
         "detail": "Self-referencing relations are not allowed",
         "code": "self_reference",
     }
+    blank = {**body, "relation_type": " "}
+    assert (await api.post("/v1/relations", json=blank)).status_code == 400, "checked first"
     same = {**body, "source_name": "Cafe\u0301", "target_name": "Caf\u00e9"}
     assert (await api.post("/v1/relations", json=same)).status_code == 400
 

@@ -45,13 +45,13 @@ class ConceptRelationService(GraphBound):
         self._require_graph()
         source = clean_name(body.source_name, "source_name")
         target = clean_name(body.target_name, "target_name")
-        said = clean_text(body.relation_type, "relation_type")
-        if not said.strip():
-            raise InvalidInputError("relation_type is blank.", code="blank", field="relation_type")
         if source == target:
             raise ContradictoryError(
                 "Self-referencing relations are not allowed", code="self_reference"
             )
+        said = clean_text(body.relation_type, "relation_type")
+        if not said.strip():
+            raise InvalidInputError("relation_type is blank.", code="blank", field="relation_type")
         kind = clean_relation_type(said)
         metadata = check_metadata(body.metadata, self._limits)
         collection = await self._collections.get(body.collection)
