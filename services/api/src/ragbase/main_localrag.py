@@ -59,6 +59,7 @@ def create_localrag_app(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a path with one more is unknown, as in the original
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     BUILD_INFO.info({"version": __version__})

@@ -47,6 +47,7 @@ async def test_unknown_paths_and_methods_are_404_in_plain_text(rag: httpx.AsyncC
         ("GET", "/v1/nothing"),
         ("GET", "/v1/store"),
         ("PUT", "/v1/models"),
+        ("POST", "/v1/store/"),
         ("POST", "/v1/chat/completions"),
     ):
         answer = await rag.request(method, path)
