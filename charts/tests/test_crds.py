@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ CRDS = {
     path.name: yaml.safe_load(path.read_text())
     for path in (CHARTS.parent / "crds").glob("ragbase.dev_*.yaml")
 }
+SERVED_S = 30.0
 CLIENT_SIDE_LIMIT = 262_144
 """Bytes of all annotations: a client-side apply keeps the whole object in one."""
 
@@ -84,7 +86,12 @@ def test_an_upgrade_brings_the_new_fields(
         assert any("paused" in warning for warning in made.warnings)
         client.run("upgrade", "operator", str(CHART), *off)
         ragbase["metadata"] = {"name": "new", "namespace": namespace}
-        made = server.request("POST", f"{collection}?fieldValidation=Strict", ragbase)
+        deadline = time.monotonic() + SERVED_S
+        while True:  # the API server serves a changed schema a moment after it has taken it
+            made = server.request("POST", f"{collection}?fieldValidation=Strict", ragbase)
+            if made.status == 201 or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
         assert made.status == 201, made.body
         kept = server.request("GET", f"{collection}/kept")
         assert kept.status == 200
