@@ -56,6 +56,7 @@ _TAKE = """
     DELETE FROM graph_changes WHERE id IN (SELECT id FROM graph_changes ORDER BY id LIMIT $1)
     RETURNING kind, key, target
 """
+_ENDS = "SELECT source_id, target_id FROM relations WHERE id = ANY($1::bigint[])"
 _EVERYTHING = """
     INSERT INTO graph_changes (kind, key, target)
     SELECT 'entity', id, NULL::bigint FROM entities
@@ -164,6 +165,9 @@ async def take_changes(connection: Connection, limit: int) -> Changes:
     await connection.execute("SET LOCAL synchronous_commit = off")
     found = Changes()
     rows = await connection.fetch(_TAKE, limit)
+    ids = {key for kind, key, _ in rows if kind == "relation_id"}
+    # One that is gone was noted by its ends when it went.
+    found.relations.update((row[0], row[1]) for row in await connection.fetch(_ENDS, ids))
     for kind, key, target in rows:
         if kind == "entity":
             found.entities.add(key)
@@ -171,7 +175,7 @@ async def take_changes(connection: Connection, limit: int) -> Changes:
             found.concepts.add(key)
         elif kind == "relation":
             found.relations.add((key, target))
-        else:
+        elif kind == "concept_relation":
             found.concept_relations.add((key, target))
     found.taken = len(rows)
     return found

@@ -2,7 +2,8 @@
 
 A row of ``graph_changes`` names what to look at again, not what to do: its reader takes it away,
 reads how the thing stands now, and makes the projection so. ``key`` is the id of an entity or
-concept, or of a relation's source, ``target`` then of its target. See
+concept, or of a relation's source, ``target`` then of its target; or that of a relation that is
+there (``relation_id``), which spares its writer a look-up. See
 ``docs/adr/0031-graph-stores.md``.
 
 Revision: core_0008
@@ -32,7 +33,7 @@ CHANGES = """
     CREATE TABLE graph_changes (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         kind text NOT NULL
-            CHECK (kind IN ('entity', 'relation', 'concept', 'concept_relation')),
+            CHECK (kind IN ('entity', 'relation', 'relation_id', 'concept', 'concept_relation')),
         key bigint NOT NULL,
         target bigint
     )
@@ -61,10 +62,7 @@ _NOTES = {
     "graph_note_entities": "SELECT DISTINCT 'entity', id, NULL::bigint FROM changed",
     "graph_note_mentions": "SELECT DISTINCT 'entity', entity_id, NULL::bigint FROM changed",
     "graph_note_relations": "SELECT DISTINCT 'relation', source_id, target_id FROM changed",
-    "graph_note_relation_mentions": """
-            SELECT DISTINCT 'relation', r.source_id, r.target_id
-            FROM (SELECT DISTINCT relation_id FROM changed) c JOIN relations r ON r.id = c.relation_id
-    """,
+    "graph_note_relation_mentions": "SELECT DISTINCT 'relation_id', relation_id, NULL::bigint FROM changed",
     "graph_note_concepts": "SELECT DISTINCT 'concept', id, NULL::bigint FROM changed",
     "graph_note_concept_relations": """
             SELECT DISTINCT 'concept_relation', source_id, target_id FROM changed
@@ -85,13 +83,8 @@ _TRIGGER = """
     REFERENCING {image} TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION graph_note_{table}()
 """
-# As for the graph's other triggers: a plan made over an empty table is kept for the whole session.
-_SETTINGS = (
-    "search_path FROM CURRENT",
-    "enable_hashjoin = off",
-    "enable_mergejoin = off",
-    "enable_seqscan = off",
-)
+# Sessions of the API plan each statement anew; these have but one plan.
+_SETTINGS = ("search_path FROM CURRENT", "plan_cache_mode = force_generic_plan")
 
 # Paths without a direction look for sources by target, too; walks take targets by id.
 INDEX = "CREATE INDEX idx_concept_relations_source ON concept_relations (source_id, target_id)"
