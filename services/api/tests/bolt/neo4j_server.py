@@ -21,7 +21,8 @@ CACHE = Path.home() / ".cache" / "ragbase" / "neo4j"
 POM = Path(__file__).with_name("pom.xml")
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 FETCH_S = 600
-START_S = 120
+START_S = 300
+"""A minute is usual; a machine that does many other things takes longer."""
 QUICK = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Java's options for a server that starts soon and lives a minute."""
 
