@@ -25,7 +25,7 @@ RUNS = (
     ("bench.graph", *OUT),
     ("bench.concepts", *OUT),
     ("bench.inference", *OUT),
-    ("bench.localrag", *OUT),
+    ("bench.localrag", "--chunks", "10000", *OUT),
     ("bench.localrag_memory", *OUT),
     ("bench.localrag_quality", *OUT),
 )
