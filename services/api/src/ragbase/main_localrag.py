@@ -16,6 +16,7 @@ from ragbase.loopback import is_loopback
 from ragbase.main import check_exposure
 from ragbase.routes import health
 from ragbase.routes.localrag import models, root, stateless, stored
+from ragbase.routes.localrag.bodies import AssumedJson
 from ragbase.routes.localrag.errors import install_error_handlers
 from ragbase.routes.middleware.authentication import Authentication
 from ragbase.routes.middleware.context import RequestContext
@@ -78,6 +79,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
     # As of the first API; chunks that come with a query bring their vectors along.
     body = BodyBounds(settings.max_body_bytes, settings.body_timeout, "RAGBASE_MAX_BODY_BYTES")
     query = BodyBounds(settings.max_upload_bytes, settings.body_timeout, "RAGBASE_MAX_UPLOAD_BYTES")
+    app.add_middleware(AssumedJson)
     app.add_middleware(BodyLimit, bounds=body, paths={"/v1/query": query})
     app.add_middleware(
         InflightLimit, limit=settings.max_inflight, writes=settings.max_inflight_writes

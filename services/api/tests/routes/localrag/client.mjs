@@ -4,11 +4,8 @@ import assert from 'node:assert/strict'
 const [base, model, reranker] = process.argv.slice(2)
 
 async function call(method, path, body) {
-  const response = await fetch(base + path, {
-    method,
-    headers: body ? { 'Content-Type': 'application/json' } : {},
-    body: body && JSON.stringify(body),
-  })
+  // No Content-Type: the original asked for none, and fetch calls a string text/plain.
+  const response = await fetch(base + path, { method, body: body && JSON.stringify(body) })
   const text = await response.text()
   return { status: response.status, body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text }
 }

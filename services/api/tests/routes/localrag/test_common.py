@@ -75,11 +75,25 @@ async def test_json_that_is_no_object_is_the_callers_fault(
     assert "JSON" in text_of(answer, path)
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain"])
-async def test_a_body_must_be_called_json(rag: httpx.AsyncClient, kind: str | None) -> None:
-    """Else any page in a browser could post here without asking first."""
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+async def test_clients_need_not_call_a_body_json(rag: httpx.AsyncClient, kind: str | None) -> None:
+    """As in the original: `fetch` calls a string text, curl calls it a form."""
     headers = {"content-type": kind} if kind else {}
     answer = await rag.post("/v1/delete", content=b'{"file_id": "x"}', headers=headers)
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "browser",
+    [{"origin": "https://elsewhere.test"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}],
+)
+async def test_pages_in_browsers_must_call_a_body_json(
+    rag: httpx.AsyncClient, kind: str | None, browser: dict[str, str]
+) -> None:
+    """So that the browser asks first, and gets no leave; else any page could delete here."""
+    headers = {"content-type": kind} if kind else {}
+    answer = await rag.post("/v1/delete", content=b'{"file_id": "x"}', headers=headers | browser)
     assert answer.status_code == 400
     assert "Content-Type: application/json" in answer.json()["error"]
 
