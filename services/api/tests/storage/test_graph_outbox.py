@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from ragbase.errors import DatabaseUnavailableError
 from ragbase.models.extraction import EntityFact
 from ragbase.storage import graph_outbox as outbox
 from ragbase.storage.documents import delete_documents
@@ -117,11 +120,91 @@ async def test_too_many_notes_are_forgotten_and_begin_a_new_epoch(
     async with connection.transaction():
         epoch = await outbox.want_changes(connection)
     await add_document(connection, ("One.", ["A", "B"], []))
+    for _ in range(3):
+        await outbox.note_everything(connection)
     assert not await outbox.bound_changes(connection)
     monkeypatch.setattr(outbox, "CHANGES_MAX", 1)
     assert await outbox.bound_changes(connection)
     assert (await noted(connection)).taken == 0
     assert await outbox.read_epoch(connection) not in (None, epoch)
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_making_a_large_graph_anew_is_not_too_many_notes(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a store that fails once while it is filled is filled from the start, each time."""
+    await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    await noted(connection)
+    epoch = await outbox.read_epoch(connection)
+    monkeypatch.setattr(outbox, "CHANGES_MAX", 1)
+    await outbox.note_everything(connection)
+    assert not await outbox.bound_changes(connection)
+    assert await outbox.read_epoch(connection) == epoch
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_notes_that_nobody_wants_any_more_are_removed(connection: Connection) -> None:
+    """An installation that no longer names a graph store keeps none."""
+    await add_document(connection, ("One.", ["A"], []))
+    async with connection.transaction():
+        await outbox.tidy_changes(connection)
+    assert await outbox.count_changes(connection)
+    await connection.execute("UPDATE graph_projection SET wanted_until = now() - interval '1 s'")
+    async with connection.transaction():
+        await outbox.tidy_changes(connection)
+    assert await outbox.count_changes(connection) == 0
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_notes_are_bounded_also_where_nobody_projects(
+    connection: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whichever process comes by; where one projects, that is its own affair."""
+    await add_document(connection, ("One.", ["A"], []))
+    for _ in range(3):
+        await outbox.note_everything(connection)
+    monkeypatch.setattr(outbox, "CHANGES_MAX", 1)
+    async with outbox.leading(database_url) as leader:
+        assert leader is not None
+        async with connection.transaction():
+            await outbox.tidy_changes(connection)
+        assert await outbox.count_changes(connection)
+    async with connection.transaction():
+        await outbox.tidy_changes(connection)
+    assert await outbox.count_changes(connection) == 0
+
+
+async def test_a_leader_that_stands_still_leads_no_longer(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is stopped keeps its connection; also in a transaction."""
+    for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+        monkeypatch.setitem(outbox._LET_GO, setting, "200ms")
+    for statement in ("SELECT", "BEGIN"):
+        with pytest.raises(DatabaseUnavailableError):
+            await _stand_still(database_url, statement)
+
+
+async def _stand_still(dsn: str, statement: str) -> None:
+    async with outbox.leading(dsn) as leader:
+        assert leader is not None
+        await leader.execute(statement)
+        await asyncio.sleep(0.5)
+        async with outbox.leading(dsn) as other:
+            assert other is not None
+        await leader.execute("SELECT")
+
+
+async def test_a_leader_whose_machine_is_gone_is_missed_soon(database_url: str) -> None:
+    """Not after the two hours of the system's keepalive."""
+    async with outbox.leading(database_url) as leader:
+        assert leader is not None
+        rows = await leader.fetch(
+            "SELECT reset_val, source FROM pg_settings WHERE name = ANY($1)",
+            ["tcp_keepalives_idle", "idle_session_timeout", "idle_in_transaction_session_timeout"],
+        )
+    assert [row["source"] for row in rows] == ["client"] * 3
 
 
 @pytest.mark.usefixtures("wanted")

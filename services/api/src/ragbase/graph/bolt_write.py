@@ -33,6 +33,7 @@ _CLAIM = """
     SET p.fence = CASE WHEN coalesce(p.fence, 0) < $fence THEN $fence ELSE p.fence END
     RETURN p.fence, p.epoch, p.filling
 """
+_FENCE = "MATCH (p:RagBaseProjection {one: 1}) RETURN coalesce(p.fence, 0)"
 _MARK = "MATCH (p:RagBaseProjection {one: 1}) RETURN p.epoch, p.filling"
 _NODES = """
     UNWIND $rows AS row
@@ -125,6 +126,11 @@ class BoltWriter:
                 await self._bolt.command(statement)
             except UpstreamError as error:
                 _log.info("graph_store_keeps_its_own", statement=statement, reason=error.message)
+
+    async def last_fence(self) -> int:
+        """That of the last writer; 0 where there was none."""
+        rows = await self._bolt.scan(_FENCE)
+        return int(rows[0][0]) if rows else 0
 
     async def claim(self, fence: int) -> Mark:
         """Become the only writer. Raises `ConflictError` where a later one has it."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
-from ragbase.errors import ConflictError, RagBaseError, UpstreamError
+from ragbase.errors import ConflictError, RagBaseError, UnavailableError, UpstreamError
 from ragbase.graph.bolt_write import LABELS, Update
 from ragbase.services.background import end
 from ragbase.storage import graph_mirror as mirror
@@ -35,9 +35,13 @@ FOLLOW_S: Final = 5.0
 """Between tries to become the process that projects."""
 LONGEST_PAUSE_S: Final = 30.0
 RENEW_S: Final = 3600.0
+CHECK_S: Final = 300.0
+"""Between looks at whether the projection is still what was written, while all is quiet."""
 REFUSED_MAX: Final = 10
 """Notes given up in a row, before the server rather than the notes is taken to be at fault."""
 _PAGE: Final = 2000
+
+Counted: TypeAlias = tuple[int, ...]
 
 _log = get_logger("ragbase.projection")
 
@@ -115,13 +119,16 @@ class Projector:
 
     async def _project(self, connection: Connection, epoch: UUID) -> None:
         await self._writer.prepare()
-        mark = await self._writer.claim(await outbox.next_fence(connection))
+        used = await self._writer.last_fence()
+        mark = await self._writer.claim(await outbox.next_fence(connection, used))
         whole = mark.epoch == str(epoch)
         if not whole and mark.filling != str(epoch):
             _log.info("projection_begins", epoch=str(epoch))
             await note_all(connection, self._writer)
             await self._writer.begin(epoch)
-        checked, renewed = not whole, time.monotonic()
+        renewed = time.monotonic()
+        check_at = renewed + (0.0 if whole else CHECK_S)
+        mended: Counted | None = None
         while True:
             if await self._step(connection):
                 continue
@@ -129,9 +136,13 @@ class Projector:
                 await self._writer.complete(epoch)
                 whole = True
                 _log.info("projection_complete", epoch=str(epoch))
-            if not checked:
-                checked = True
-                if await self._lost_something(connection):
+            if time.monotonic() >= check_at:
+                check_at = time.monotonic() + CHECK_S
+                if (await self._writer.mark()).epoch != str(epoch):
+                    return  # emptied, or another's
+                differs = await self._differs(connection)
+                if differs not in (None, mended):  # what mending does not mend, was refused
+                    mended = differs
                     _log.warning("projection_differs", hint="It is compared and mended.")
                     await note_all(connection, self._writer)
                     continue
@@ -144,29 +155,34 @@ class Projector:
 
     async def _step(self, connection: Connection) -> int:
         """One batch; how many notes it was."""
+        changes = Changes()
         try:
             async with connection.transaction(isolation="repeatable_read"):
                 changes = await outbox.take_changes(connection, self._batch)
                 if changes.taken:
                     await self._writer.apply(await _present(connection, changes))
         except UpstreamError as error:
-            return await self._refused_batch(connection, error)
+            return await self._refused_batch(connection, changes, error)
+        except UnavailableError:
+            self._batch = max(1, self._batch // 4)  # too much for its time or memory, perhaps
+            raise
         self._well()
         if changes.taken:
             self._refused = 0
             self._batch = min(2 * self._batch, self._most)
         return changes.taken
 
-    async def _refused_batch(self, connection: Connection, error: UpstreamError) -> int:
+    async def _refused_batch(
+        self, connection: Connection, changes: Changes, error: UpstreamError
+    ) -> int:
         """Find the one note that the server will not have, and go on without it."""
-        if self._batch > 1:
+        if changes.taken > 1:
             self._batch = max(1, self._batch // 4)
-            return self._batch
+            return changes.taken
         if self._refused >= REFUSED_MAX:
             raise error
         await self._writer.apply([])  # where this is refused, too, it is not the note's fault
-        async with connection.transaction():
-            changes = await outbox.take_changes(connection, 1)
+        await outbox.drop_changes(connection, changes.notes)
         self._refused += 1
         _log.error(
             "projection_refused",
@@ -178,14 +194,16 @@ class Projector:
         )
         return changes.taken
 
-    async def _lost_something(self, connection: Connection) -> bool:
-        """Whether it holds another number of things than Postgres: a torn or emptied store."""
+    async def _differs(self, connection: Connection) -> Counted | None:
+        """How many things more Postgres holds of each kind: of a torn or emptied store. None: as many,
+        or not known."""
         rows = await outbox.count_graph(connection)
         base, concepts = [await self._writer.counts(label) for label in LABELS]
         if await outbox.count_changes(connection):
-            return False  # meanwhile something changed: the numbers say nothing
+            return None  # meanwhile something changed: the numbers say nothing
         found = (base.nodes, base.edges, concepts.nodes, concepts.edges)
-        return found != tuple(rows)
+        differs = tuple(stored - there for stored, there in zip(rows, found, strict=True))
+        return differs if any(differs) else None
 
 
 async def note_all(connection: Connection, writer: BoltWriter) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "bound_changes",
     "count_changes",
     "count_graph",
+    "drop_changes",
     "forget_wish",
     "last_change",
     "leading",
@@ -33,6 +34,7 @@ __all__ = [
     "read_epoch",
     "renew_wish",
     "take_changes",
+    "tidy_changes",
     "want_changes",
 ]
 
@@ -54,7 +56,7 @@ _RENEW = f"""
 """  # noqa: S608 - a constant
 _TAKE = """
     DELETE FROM graph_changes WHERE id IN (SELECT id FROM graph_changes ORDER BY id LIMIT $1)
-    RETURNING kind, key, target
+    RETURNING kind, key, target, id
 """
 _ENDS = "SELECT source_id, target_id FROM relations WHERE id = ANY($1::bigint[])"
 _EVERYTHING = """
@@ -85,6 +87,16 @@ _COUNTS = """
 """
 _LEADER: Final = 0x7261_6762_6772_7068
 """Key of the advisory lock of the one projecting process: "ragbgrph" in ASCII."""
+_LET_GO: Final = {
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "60s",
+    "idle_session_timeout": "65min",
+    "idle_in_transaction_session_timeout": "65min",
+}
+"""A leader whose machine is gone leads for a minute more, not for the system's two hours; one whose
+process stands still, for a little longer than RAGBASE_PROJECTION_TIMEOUT may be."""
 CHANGES_MAX: Final = 1_000_000
 """More than this are not kept for a projection that is away: it is made anew instead."""
 
@@ -110,8 +122,13 @@ class Changes:
     concepts: set[int] = field(default_factory=set)
     relations: set[tuple[int, int]] = field(default_factory=set)
     concept_relations: set[tuple[int, int]] = field(default_factory=set)
-    taken: int = 0
-    """Rows of the outbox that told of them."""
+    notes: list[int] = field(default_factory=list)
+    """Ids of the rows of the outbox that told of them."""
+
+    @property
+    def taken(self) -> int:
+        """How many rows that were."""
+        return len(self.notes)
 
 
 async def want_changes(connection: Connection) -> UUID | None:
@@ -149,10 +166,14 @@ async def read_epoch(connection: Connection) -> UUID | None:
     return epoch
 
 
-async def next_fence(connection: Connection) -> int:
-    """The number of the next writer of the projection."""
+async def next_fence(connection: Connection, used: int = 0) -> int:
+    """The number of the next writer of the projection; greater than ``used``.
+
+    ``used``: what the projection has seen. It outlives this database where that is restored from a
+    backup, or made anew.
+    """
     fence: int = await connection.fetchval(
-        "UPDATE graph_projection SET fence = fence + 1 RETURNING fence"
+        "UPDATE graph_projection SET fence = greatest(fence, $1) + 1 RETURNING fence", used
     )
     return fence
 
@@ -165,10 +186,11 @@ async def take_changes(connection: Connection, limit: int) -> Changes:
     await connection.execute("SET LOCAL synchronous_commit = off")
     found = Changes()
     rows = await connection.fetch(_TAKE, limit)
-    ids = {key for kind, key, _ in rows if kind == "relation_id"}
+    ids = {key for kind, key, _, _ in rows if kind == "relation_id"}
     # One that is gone was noted by its ends when it went.
     found.relations.update((row[0], row[1]) for row in await connection.fetch(_ENDS, ids))
-    for kind, key, target in rows:
+    for kind, key, target, note in rows:
+        found.notes.append(note)
         if kind == "entity":
             found.entities.add(key)
         elif kind == "concept":
@@ -177,8 +199,12 @@ async def take_changes(connection: Connection, limit: int) -> Changes:
             found.relations.add((key, target))
         elif kind == "concept_relation":
             found.concept_relations.add((key, target))
-    found.taken = len(rows)
     return found
+
+
+async def drop_changes(connection: Connection, notes: Sequence[int]) -> None:
+    """Take these very notes away, whatever older ones were committed since they were read."""
+    await connection.execute("DELETE FROM graph_changes WHERE id = ANY($1::bigint[])", notes)
 
 
 async def note_everything(connection: Connection) -> None:
@@ -209,13 +235,36 @@ async def last_change(connection: Connection) -> int:
 async def bound_changes(connection: Connection) -> bool:
     """Take all notes away where there are too many, and begin a new epoch: whatever is projected is
     made anew. Whether it was so."""
-    many = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM graph_changes OFFSET $1)", CHANGES_MAX
-    )
+    many = await _more_than(connection, CHANGES_MAX)
+    if many:  # making a large graph anew takes as many notes: that alone must not begin it again
+        many = await _more_than(
+            connection, max(CHANGES_MAX, 2 * sum(await count_graph(connection)))
+        )
     if many:
         await connection.execute("DELETE FROM graph_changes")
         await connection.execute("UPDATE graph_projection SET epoch = gen_random_uuid()")
-    return bool(many)
+    return many
+
+
+async def _more_than(connection: Connection, most: int) -> bool:
+    many: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM graph_changes OFFSET $1)", most
+    )
+    return many
+
+
+async def tidy_changes(connection: Connection) -> None:
+    """Where nobody projects: remove notes that nobody wants any more, and bound those that somebody
+    may yet want. In a transaction; any process may do so.
+    """
+    if not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LEADER):
+        return  # it takes them away itself
+    # One statement: what it sees without a wish was noted for none that is still to come.
+    await connection.execute(
+        "DELETE FROM graph_changes "
+        "WHERE NOT EXISTS (SELECT FROM graph_projection WHERE wanted_until > now())"
+    )
+    await bound_changes(connection)
 
 
 async def begin_epoch(connection: Connection) -> None:
@@ -239,7 +288,11 @@ async def leading(dsn: str) -> AsyncIterator[Connection | None]:
     async with single_connection(
         dsn,
         wait_s=0,
-        settings={"application_name": "ragbase-projection", "plan_cache_mode": "force_custom_plan"},
+        settings={
+            "application_name": "ragbase-projection",
+            "plan_cache_mode": "force_custom_plan",
+            **_LET_GO,
+        },
     ) as connection:
         await register_codecs(connection, None)
         first = await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LEADER)
