@@ -1,4 +1,4 @@
-"""What any worker does for all: takes jobs from those that died, and removes old ones."""
+"""What any worker does for all: takes jobs from those that died, and removes what nobody needs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 
+from ragbase.storage.graph_outbox import tidy_changes
 from ragbase.storage.jobs_claim import requeue_lost
 from ragbase.storage.jobs_upkeep import expire_jobs
 from ragbase.storage.pool import Database
@@ -37,7 +38,7 @@ class Sweep:
             await asyncio.sleep(self._every_s * random.uniform(0.8, 1.2))  # noqa: S311 - no secret
 
     async def round(self) -> None:
-        """Requeue or fail jobs whose lease ran out; now and then remove old jobs."""
+        """Requeue or fail jobs whose lease ran out; now and then remove old jobs and notes."""
         async with self._database.acquire() as connection:
             lost = await requeue_lost(connection)
         for kind, state in lost:
@@ -47,4 +48,6 @@ class Sweep:
         if time.monotonic() >= self._expire_at:
             async with self._database.acquire() as connection:
                 more = await expire_jobs(connection, kept_s=self._kept_s)
+            async with self._database.transaction() as connection:
+                await tidy_changes(connection)
             self._expire_at = time.monotonic() + (0 if more else _EXPIRE_EVERY_S)
