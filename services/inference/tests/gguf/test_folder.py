@@ -47,6 +47,16 @@ def test_a_link_that_leads_nowhere_is_not_listed(folder: GgufFolder) -> None:
     assert ("chat", "gone") not in names(folder)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names of bytes")
+def test_a_name_that_is_no_text_is_not_listed(folder: GgufFolder) -> None:
+    """One such file made every listing fail."""
+    try:
+        (folder.root / "chat" / os.fsdecode(b"b\xffd.gguf")).write_bytes(b"GGUF")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    assert names(folder) == [("chat", "a"), ("embedding", "a"), ("embedding", "b")]
+
+
 def test_both_forms_of_a_name_find_the_file(folder: GgufFolder) -> None:
     """L18."""
     assert folder.find("b", "embedding") == folder.find("b.gguf", "embedding")

@@ -72,6 +72,8 @@ class GgufFolder:
         for path in paths:
             if path.suffix != SUFFIX or path.name.startswith(".") or _LATER_PART.search(path.stem):
                 continue
+            if not _is_text(path.stem):  # no answer could tell it, nor a request name it
+                continue
             try:
                 if path.is_file():
                     yield GgufFile(path.stem, kind, path, sum(map(_size, parts(path))))
@@ -85,6 +87,15 @@ def parts(path: Path) -> list[Path]:
     if not first:
         return [path]
     return sorted(path.parent.glob(f"{_literal(first[1])}-*-of-{first[2]}{SUFFIX}"))
+
+
+def _is_text(name: str) -> bool:
+    """False of a name whose bytes are no UTF-8, which Python keeps as lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _literal(text: str) -> str:
