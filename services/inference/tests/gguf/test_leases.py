@@ -206,6 +206,19 @@ def test_a_model_that_died_is_replaced(pool: ThreadPoolExecutor) -> None:
     assert house.loads == ["a", "a"]
 
 
+def test_a_model_that_died_counts_as_not_loaded_and_takes_no_memory() -> None:
+    house = House(memory=10)
+    house.ask("a")
+    house.made[0].alive = False
+    assert house.leases.loaded() == []
+    with pytest.raises(NotLoadedError):
+        house.leases.unload("a")
+    house.ask("b")
+    assert house.leases.loaded() == ["b"]
+    house.made[1].alive = False
+    assert (house.ask("a"), house.leases.loaded()) == ("a", ["a"])
+
+
 def test_a_model_that_dies_at_work_leaves_with_its_last_user() -> None:
     house = House()
     with house.leases.use("a") as first, house.leases.use("a"):

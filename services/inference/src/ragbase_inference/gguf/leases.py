@@ -54,6 +54,8 @@ class _Use:
     used: float = 0.0
     bytes: int = 0
     """Memory set aside for it; 0: it is not loaded."""
+    model: Leasable | None = None
+    """The one that is loaded."""
 
     @property
     def is_open(self) -> bool:
@@ -139,6 +141,7 @@ class Leases(Generic[Model]):
                 use = self._uses[name]
                 use.leaving = use.dead = False
                 use.bytes = 0
+                use.model = None
                 self._changed.notify_all()
 
     def _load(self, name: str) -> Model:
@@ -148,6 +151,7 @@ class Leases(Generic[Model]):
             model = self._open(name)
             with self._changed:
                 self._uses[name].bytes = model.memory_bytes()
+                self._uses[name].model = model
             return model
 
     def _make_room(self, name: str) -> None:
@@ -171,7 +175,7 @@ class Leases(Generic[Model]):
 
     def _taken(self) -> int:
         with self._changed:
-            return sum(use.bytes for use in self._uses.values())
+            return sum(use.bytes for name, use in self._uses.items() if self._lives(name))
 
     def _mark_idle(self) -> str | None:
         """Of the models that nobody uses the one unused for longest, closed to newcomers."""
@@ -197,8 +201,13 @@ class Leases(Generic[Model]):
         return self._clock() <= until
 
     def loaded(self) -> list[str]:
-        """Names of models in memory."""
-        return self._registry.loaded()
+        """Names of models in memory; not of those whose process has ended."""
+        with self._changed:
+            return [name for name in self._registry.loaded() if self._lives(name)]
+
+    def _lives(self, name: str) -> bool:
+        model = self._uses[name].model
+        return model is not None and model.alive
 
     def unload(self, name: str) -> None:
         """Wait for its users, then close it; who comes meanwhile waits and loads it anew.
@@ -206,7 +215,7 @@ class Leases(Generic[Model]):
         Raises `NotLoadedError`, and `NoRoomError` where its users do not end in time.
         """
         with self._changed:
-            if name not in self._registry.loaded():
+            if name not in self._registry.loaded() or not self._lives(name):
                 raise NotLoadedError(f"{name} is not loaded")
             use = self._uses[name]
             if use.leaving:  # somebody else is at it
