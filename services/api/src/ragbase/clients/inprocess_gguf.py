@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -130,20 +130,46 @@ class InProcessGguf:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, call: Callable[[], Answer], model: str = "") -> Answer:
-        """What ``call`` gives; one of too many for a model waits here and not on a thread."""
+        """What ``call`` gives; one of too many for a model waits here and not on a thread.
+
+        A call that is given up keeps its place until its thread is free: nothing stops a thread, and
+        others of the same model must not take those of all models meanwhile.
+        """
         if self._calls >= _MOST_CALLS:
             raise OverloadedError("Too many calls wait for local models.")
         gate = self._gates.setdefault(model, asyncio.Semaphore(_A_MODEL))
         self._calls += 1
+        work: Future[Answer] | None = None
         try:
-            async with gate:
+            await gate.acquire()
+            try:
                 if self._closed:
                     raise UnavailableError("The local models are closed.")
-                return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+                work = self._threads.submit(call)
+            finally:
+                if work is None:
+                    gate.release()
+            return await self._answer(work, gate)
         except InferenceError as error:
             raise _translated(error) from error
         finally:
+            if work is None:
+                self._calls -= 1
+
+    async def _answer(self, work: Future[Answer], gate: asyncio.Semaphore) -> Answer:
+        loop = asyncio.get_running_loop()
+
+        def free() -> None:
             self._calls -= 1
+            gate.release()
+
+        def freed(_: Future[Answer]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(free)
+
+        answer = asyncio.wrap_future(work)
+        work.add_done_callback(freed)
+        return await answer
 
 
 def _translated(error: InferenceError) -> RagBaseError:
