@@ -83,7 +83,10 @@ def open_localrag(
 
     contexts = ContextService(models, prompts, _context_rules(settings, chosen), openai)
     passages = PassageService(
-        contexts, max_chunks=settings.localrag_max_chunks, parallel_splits=PARALLEL_SPLITS
+        contexts,
+        max_chunks=settings.localrag_max_chunks,
+        text_chars=settings.max_text_chars,
+        parallel_splits=PARALLEL_SPLITS,
     )
     model = FileModel(
         database,
@@ -102,8 +105,9 @@ def open_localrag(
             models,
             weight=settings.localrag_content_weight,
             max_chunks=settings.localrag_max_chunks,
+            query_chars=settings.max_query_chars,
         ),
-        files=FileService(database, passages, model, known, text_chars=settings.max_text_chars),
+        files=FileService(database, passages, model, known),
         retrieval=RetrieveService(
             database,
             models,

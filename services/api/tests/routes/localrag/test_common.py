@@ -233,6 +233,11 @@ async def test_limits_have_their_own_status_in_the_routes_shape(
     assert (text.status_code, "RAGBASE_MAX_TEXT_CHARS" in text_of(text, "/v1/store")) == (413, True)
     query = await client.post("/v1/retrieve", json={"query": "q" * 31})
     assert query.status_code == 413
+    body = {"query": "q" * 31, "chunks": [], "embeddingModel": SERVED}
+    query = await client.post("/v1/query", json=body)
+    assert (query.status_code, query.json()["error"]["code"]) == (413, "query_too_long")
+    text = await client.post("/v1/chunk", json={"text": "word " * 150, "model": SERVED})
+    assert (text.status_code, text.json()["error"]["code"]) == (413, "text_too_long")
     body = {"text": "w " * 200, "model": SERVED, "chunkSize": 2, "overlap": 1}
     many = await client.post("/v1/chunk", json=body)
     assert many.status_code == 413

@@ -10,7 +10,6 @@ from ragbase.routes.auth import READ
 from ragbase.routes.localrag.answers import chunked, queried
 from ragbase.routes.localrag.deps import Localrag
 from ragbase.routes.localrag.errors import OBJECT_ERRORS
-from ragbase.text.clean import clean_text
 
 __all__ = ["router"]
 
@@ -20,7 +19,7 @@ router = APIRouter(tags=["stateless"], dependencies=[READ], responses=OBJECT_ERR
 @router.post("/v1/chunk", response_model=ChunkAnswer)
 async def chunk(body: ChunkIn, localrag: Localrag) -> Response:
     """Split a text and embed its chunks, with contexts on request."""
-    text = clean_text(body.text, "text")
+    text = localrag.passages.checked(body.text, "text")
     localrag.passages.check(text, body)
     chosen = await localrag.models.embedder(body.model)
     return chunked(await localrag.passages.make(text, body, chosen.model))

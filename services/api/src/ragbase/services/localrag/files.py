@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from ragbase.errors import ForbiddenError, NotFoundError, TooLargeError
+from ragbase.errors import ForbiddenError, NotFoundError
 from ragbase.ingest.flat_windows import Window
 from ragbase.limits import LOCALRAG
 from ragbase.models.access import FULL_ACCESS, Access
@@ -58,15 +58,12 @@ class FileService:
         passages: PassageService,
         model: FileModel,
         known: KnownCollections,
-        *,
-        text_chars: int,
         access: Access = FULL_ACCESS,
     ) -> None:
         self._database = database
         self._passages = passages
         self._model = model
         self._known = known
-        self._text_chars = text_chars
         self._seen = access.sees(LOCALRAG)
 
     def seen_by(self, access: Access) -> Self:
@@ -89,7 +86,7 @@ class FileService:
                 f"This key is bound to other collections; files lie in {LOCALRAG!r}.",
                 code="key_is_bound",
             )
-        text = self._checked(body)
+        text = self._passages.checked(body.document, "document")
         folder_id = clean_text(body.folder_id, "folder_id") if body.folder_id else None
         self._passages.check(text, body)
         chosen = await self._model.ready()
@@ -124,15 +121,6 @@ class FileService:
         async with self._database.transaction() as connection:
             if not self._seen or not await delete_file(connection, file_id):
                 raise NotFoundError("No chunks found for this file_id", code="file_not_found")
-
-    def _checked(self, body: StoreIn) -> str:
-        if len(body.document) > self._text_chars:
-            raise TooLargeError(
-                f"document has {len(body.document)} characters; at most {self._text_chars} are "
-                "taken (RAGBASE_MAX_TEXT_CHARS).",
-                code="text_too_long",
-            )
-        return clean_text(body.document, "document")
 
     async def _insert(
         self,

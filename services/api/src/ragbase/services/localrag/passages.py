@@ -15,6 +15,7 @@ from ragbase.models.domain import Vectors
 from ragbase.models.localrag import Windows
 from ragbase.services.localrag.contexts import ContextService
 from ragbase.services.localrag.notes import CONTEXTS_CUT, WINDOWS_SHORTER, Note
+from ragbase.text.clean import clean_text
 
 __all__ = ["PassageService", "Passages"]
 
@@ -40,8 +41,11 @@ class Passages:
 class PassageService:
     """Makes passages; holds no connection meanwhile."""
 
-    def __init__(self, contexts: ContextService, *, max_chunks: int, parallel_splits: int) -> None:
+    def __init__(
+        self, contexts: ContextService, *, max_chunks: int, text_chars: int, parallel_splits: int
+    ) -> None:
         self._contexts = contexts
+        self._text_chars = text_chars
         self._max_chunks = max_chunks
         self._splitting = asyncio.Semaphore(parallel_splits)
 
@@ -76,6 +80,16 @@ class PassageService:
         vectors = await _embedded([window.content for window in windows], embedder)
         context_vectors = await _embedded([each for each in contexts if each], embedder)
         return Passages(windows, contexts, vectors, context_vectors, notes)
+
+    def checked(self, text: str, field: str) -> str:
+        """``text`` as it is split. Raises `TooLargeError`, `InvalidInputError`."""
+        if len(text) > self._text_chars:
+            raise TooLargeError(
+                f"{field} has {len(text)} characters; at most {self._text_chars} are taken "
+                "(RAGBASE_MAX_TEXT_CHARS).",
+                code="text_too_long",
+            )
+        return clean_text(text, field)
 
     def check(self, text: str, body: Windows) -> None:
         """Raise what would be raised whatever the models: before any work."""

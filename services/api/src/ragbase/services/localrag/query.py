@@ -15,13 +15,24 @@ from ragbase.services.localrag.models import LocalModels
 from ragbase.services.localrag.notes import QUERY_CUT, Note
 from ragbase.text.clean import clean_text
 
-__all__ = ["QueryHit", "QueryResult", "QueryService", "rerank_candidates"]
+__all__ = ["QueryHit", "QueryResult", "QueryService", "checked_query", "rerank_candidates"]
 
 
 class VectorsUnusableError(RagBaseError):
     """Chunks whose vectors cannot be compared; the contract's own texts and its status 500."""
 
     code = "vectors_unusable"
+
+
+def checked_query(query: str, most_chars: int) -> str:
+    """``query`` as models take it. Raises `TooLargeError`, `InvalidInputError`."""
+    if len(query) > most_chars:
+        raise TooLargeError(
+            f"query has {len(query)} characters; at most {most_chars} are taken "
+            "(RAGBASE_MAX_QUERY_CHARS).",
+            code="query_too_long",
+        )
+    return clean_text(query, "query")
 
 
 def rerank_candidates(top_k: int) -> int:
@@ -51,10 +62,13 @@ class QueryResult:
 class QueryService:
     """``weight`` is the content's share of the combined score."""
 
-    def __init__(self, models: LocalModels, *, weight: float, max_chunks: int) -> None:
+    def __init__(
+        self, models: LocalModels, *, weight: float, max_chunks: int, query_chars: int
+    ) -> None:
         self._models = models
         self._weight = weight
         self._max_chunks = max_chunks
+        self._query_chars = query_chars
 
     async def query(self, body: QueryIn) -> QueryResult:
         """The ``top_k`` best chunks. Raises `NotFoundError` for a model, `VectorsUnusableError`."""
@@ -64,7 +78,7 @@ class QueryService:
                 "(LOCALRAG_MAX_CHUNKS).",
                 code="too_many_chunks",
             )
-        query = clean_text(body.query, "query")
+        query = checked_query(body.query, self._query_chars)
         chosen = await self._models.embedder(body.embedding_model)
         reranker = None
         if body.reranker_model and body.should_rerank:

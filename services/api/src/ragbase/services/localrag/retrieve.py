@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Self
 
-from ragbase.errors import NotFoundError, RagBaseError, TooLargeError
+from ragbase.errors import NotFoundError, RagBaseError
 from ragbase.limits import LOCALRAG
 from ragbase.models.access import Access
 from ragbase.models.filters import parse_filter
@@ -19,7 +19,7 @@ from ragbase.services.known_collections import KnownCollections
 from ragbase.services.localrag.file_model import FileModel
 from ragbase.services.localrag.models import LocalModels, Score
 from ragbase.services.localrag.notes import QUERY_CUT, Note
-from ragbase.services.localrag.query import rerank_candidates
+from ragbase.services.localrag.query import checked_query, rerank_candidates
 from ragbase.storage.pool import Database
 from ragbase.telemetry import metrics
 from ragbase.text.clean import clean_text
@@ -72,7 +72,7 @@ class RetrieveService:
         A reranker that nobody named and that cannot be used leaves the order as it is, with a note.
         """
         started = perf_counter()
-        query = self._checked(body.query)
+        query = checked_query(body.query, self._query_chars)
         folder_id = clean_text(body.folder_id, "folder_id") if body.folder_id else ""
         reranker, notes = await self._find_reranker(body)
         ready = await self._model.ready()
@@ -104,15 +104,6 @@ class RetrieveService:
             metrics.observe_stage("rerank", MODE, perf_counter() - searched)
         metrics.observe_search(MODE, perf_counter() - started)
         return found
-
-    def _checked(self, query: str) -> str:
-        if len(query) > self._query_chars:
-            raise TooLargeError(
-                f"query has {len(query)} characters; at most {self._query_chars} are taken "
-                "(RAGBASE_MAX_QUERY_CHARS).",
-                code="query_too_long",
-            )
-        return clean_text(query, "query")
 
     async def _find_reranker(self, body: RetrieveIn) -> tuple[Score | None, list[Note]]:
         if not body.should_rerank:
