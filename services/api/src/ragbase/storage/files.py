@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ragbase.errors import ConflictError
+from ragbase.errors import ConfigurationError, ConflictError
 from ragbase.limits import LOCALRAG, NEW_COLLECTION_FUSION
 from ragbase.models.domain import ChunkDraft, Collection, DocumentDraft, Vectors
 from ragbase.storage import documents
@@ -45,6 +45,9 @@ _PAGE = f"""
     JOIN chunks c ON c.document_id = f.id AND c.chunk_index = 0
     ORDER BY f.id
 """  # noqa: S608 - constants
+
+
+_MODEL_OF = "SELECT embedding_model_id FROM collections WHERE id = $1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +97,36 @@ async def insert_file(
     model_id: int,
 ) -> datetime:
     """Store a file: row i of ``vectors`` for chunk i, rows of ``context_vectors`` in order for
-    the chunks that have a context. Returns when."""
+    the chunks that have a context. Returns when.
+
+    Raises `ConfigurationError` where files are stored by another model: its process may have made
+    sure of its own before the first file came.
+    """
+    await _claim(connection, draft.collection_id, model_id)
     stored = await documents.insert_document(connection, draft, [], None, None)
     ids = await insert_chunks(connection, stored.id, draft.collection_id, draft.metadata, chunks)
     place = (connection, stored.id, draft.collection_id, model_id)
     await insert_vectors(*place, ids, vectors)
     placed = [number for number, chunk in zip(ids, chunks, strict=True) if chunk.context]
     await insert_vectors(*place, placed, context_vectors, kind="context")
-    await connection.execute(
-        "UPDATE collections SET embedding_model_id = $2 "
-        "WHERE id = $1 AND embedding_model_id IS DISTINCT FROM $2",
-        draft.collection_id,
-        model_id,
-    )
     return stored.created_at
+
+
+async def _claim(connection: Connection, collection_id: int, model_id: int) -> None:
+    """Make the files' vectors those of this model, if there are no others."""
+    if await connection.fetchval(_MODEL_OF, collection_id) == model_id:
+        return
+    other: int | None = await connection.fetchval(f"{_MODEL_OF} FOR NO KEY UPDATE", collection_id)
+    if other is not None and other != model_id:
+        stored = await stored_model(connection)
+        if stored is not None:
+            raise ConfigurationError(
+                f"The stored files' vectors were made by {stored}. Set LOCALRAG_EMBEDDING_MODEL to "
+                f"it, or delete the collection {LOCALRAG} and store the files again."
+            )
+    await connection.execute(
+        "UPDATE collections SET embedding_model_id = $2 WHERE id = $1", collection_id, model_id
+    )
 
 
 async def list_files(

@@ -214,6 +214,23 @@ async def test_another_model_than_the_stored_vectors_is_refused(
     await store(second, "beta")
 
 
+async def test_a_model_made_sure_of_before_the_first_file_does_not_mix_with_its_model(
+    open_localrag: OpenLocalrag, gguf: StubModels
+) -> None:
+    """L31: two processes of different settings, started on an empty store."""
+    gguf.files["embedding"].append("other")
+    _, first = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
+    _, second = await open_localrag(gguf=gguf, localrag_embedding_model="other")
+    asked = await second.post("/v1/retrieve", json={"query": "alpha", "shouldRerank": False})
+    assert asked.status_code == 200
+    await store(first, "alpha")
+    refused = await second.post("/v1/store", json={"document": "beta"})
+    assert (refused.status_code, "LOCALRAG_EMBEDDING_MODEL" in refused.text) == (500, True)
+    assert (await listed(first))["pagination"]["total_items"] == 1
+    found = await first.post("/v1/retrieve", json={"query": "alpha", "shouldRerank": False})
+    assert len(found.json()["results"]) == 1
+
+
 async def test_a_file_that_became_another_model_is_refused(
     open_localrag: OpenLocalrag, gguf: StubModels
 ) -> None:
