@@ -105,6 +105,29 @@ def test_one_load_runs_at_a_time(pool: ThreadPoolExecutor) -> None:
     assert house.most_at_once == 1
 
 
+def test_a_server_that_lets_wait_keeps_no_model_from_loading(pool: ThreadPoolExecutor) -> None:
+    """It takes no memory of ours, so there is nothing to be careful with."""
+    house = House()
+    house.leases._need = lambda name: 0 if name == "server" else 10
+    answered = threading.Event()
+    plain = house.leases._open
+
+    def opened(name: str) -> Model:
+        if name == "server":
+            assert answered.wait(WAIT_S)
+        return plain(name)
+
+    house.leases._open = opened
+    waiting = pool.submit(house.ask, "server")
+    try:
+        eventually(lambda: house.leases._uses["server"].users == 1)
+        sleep(0.05)
+        assert pool.submit(house.ask, "a").result(WAIT_S / 4) == "a"
+    finally:
+        answered.set()
+    assert waiting.result(WAIT_S) == "server"
+
+
 def test_unloading_waits_for_users_and_newcomers_get_a_fresh_model(
     pool: ThreadPoolExecutor,
 ) -> None:

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
@@ -74,7 +74,7 @@ class Leases(Generic[Model]):
         wait_s: float,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``need``: bytes that a model will take. ``wait_s``: longest wait for others to end."""
+        """``need``: bytes that a model will take, 0 of a server's. ``wait_s``: longest wait for others to end."""
         self._registry = ModelRegistry[Model](self._load)
         self._open = open_model
         self._need = need
@@ -145,19 +145,20 @@ class Leases(Generic[Model]):
                 self._changed.notify_all()
 
     def _load(self, name: str) -> Model:
-        with self._loading:
+        need = self._need(name)
+        # What takes no memory is a server's: nobody waits while it lets us wait.
+        with self._loading if need else nullcontext():
             self._check_open()
-            self._make_room(name)
+            self._make_room(name, need)
             model = self._open(name)
             with self._changed:
                 self._uses[name].bytes = model.memory_bytes()
                 self._uses[name].model = model
             return model
 
-    def _make_room(self, name: str) -> None:
+    def _make_room(self, name: str, need: int) -> None:
         if self._memory_bytes is None:
             return
-        need = self._need(name)
         if need > self._memory_bytes:
             raise TooMuchMemoryError(
                 f"it needs {_mib(need)} of memory, and all models together may take "

@@ -18,7 +18,7 @@ from ragbase_inference.gguf.facts import GgufKind
 from ragbase_inference.gguf.folder import KINDS, GgufFolder, bare_name
 from ragbase_inference.gguf.leases import Leases
 from ragbase_inference.gguf.model import GgufInfo, LlamaModel
-from ragbase_inference.gguf.opening import connect, open_file, plan
+from ragbase_inference.gguf.opening import answers, connect, open_file, plan
 from ragbase_inference.gguf.options import GgufOptions
 
 __all__ = ["GgufModels", "GgufState"]
@@ -149,6 +149,9 @@ class GgufModels:
         return server is not None and server.kind == kind
 
     def _answers(self, name: str, kind: GgufKind) -> bool:
+        server = self.options.servers[name]
+        if _key(kind, name) not in self._leases.loaded() and not answers(server):
+            return False  # connecting waits as long as for an answer
         try:
             with self._leases.use(_key(kind, name)) as model:
                 return model.answers()

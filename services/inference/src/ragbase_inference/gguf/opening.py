@@ -17,7 +17,7 @@ from ragbase_inference.gguf.model import GgufInfo, LlamaModel
 from ragbase_inference.gguf.options import GgufOptions, LlamaServer
 from ragbase_inference.gguf.process import LlamaProcess
 
-__all__ = ["Plan", "connect", "open_file", "plan"]
+__all__ = ["Plan", "answers", "connect", "open_file", "plan"]
 
 _BESIDE_WEIGHTS = 96 * 1024 * 1024
 """Bytes of the process, its tokenizer and its buffers."""
@@ -107,6 +107,15 @@ def open_file(planned: Plan, options: GgufOptions, stop: Event) -> LlamaModel:
         model.close()
         raise
     return model
+
+
+def answers(server: LlamaServer) -> bool:
+    """Whether it is there and has its model loaded; tells within seconds."""
+    client = LlamaClient(url=server.url, key=server.key, timeout_s=1.0)
+    try:
+        return client.answers()
+    finally:
+        client.close()
 
 
 def connect(name: str, server: LlamaServer, options: GgufOptions) -> LlamaModel:
