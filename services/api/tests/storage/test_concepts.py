@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from ragbase.errors import NotFoundError
+from ragbase.storage.collections import create_collection, delete_collection
 from ragbase.storage.concept_relations import put_relation
-from ragbase.storage.concepts import delete_concept, put_concept
+from ragbase.storage.concepts import change_concept, delete_concept, put_concept
 from ragbase.storage.pool import Connection, Database
 
 
@@ -82,3 +83,30 @@ async def test_neighbours_deleted_at_the_same_time_do_not_wait_for_each_other(
         await asyncio.gather(*(remove(one) for one in ids))
         assert await connection.fetchval("SELECT count(*) FROM concepts") == 0
         ids = [await concept(connection, name) for name in names]
+
+
+async def test_a_collection_goes_in_the_order_of_whoever_relates_its_concepts(
+    db: Database, connection: Connection
+) -> None:
+    """By id, not as its index or its pages have them: else the two wait in a circle."""
+    made = await create_collection(connection, "other")
+    first = await concept(connection, "y", made.id)
+    await concept(connection, "a", made.id)
+    await change_concept(connection, first, name="z")  # its row lies behind the other's now
+
+    async def remove() -> bool:
+        async with db.transaction() as other:
+            return await delete_collection(other, "other")
+
+    async def relate_both() -> int | None:
+        async with db.transaction() as other:
+            return await put_relation(other, made.id, "z", "a", type="R", metadata={})
+
+    async with db.transaction() as holding:
+        await holding.execute("SELECT FROM concepts WHERE id = $1 FOR KEY SHARE", first)
+        removing = asyncio.create_task(remove())
+        await asyncio.sleep(0.2)
+        relating = asyncio.create_task(relate_both())
+        await asyncio.sleep(0.2)
+    await asyncio.gather(relating, removing)
+    assert await connection.fetchval("SELECT count(*) FROM concepts") == 0

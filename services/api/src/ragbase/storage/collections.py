@@ -114,9 +114,17 @@ async def delete_collection(connection: Connection, name: str) -> bool:
             "The collection 'default' cannot be deleted; delete its documents instead.",
             code="default_collection",
         )
-    deleted = await connection.fetchval(
-        "DELETE FROM collections WHERE name = $1 RETURNING true", name
-    )
+    async with connection.transaction():
+        key = await connection.fetchval(
+            "SELECT id FROM collections WHERE name = $1 FOR UPDATE", name
+        )
+        # By id, as whoever relates them: the cascade takes rows as they lie on disk.
+        await connection.execute(
+            "SELECT FROM concepts WHERE collection_id = $1 ORDER BY id FOR UPDATE", key
+        )
+        deleted = await connection.fetchval(
+            "DELETE FROM collections WHERE id = $1 RETURNING true", key
+        )
     return bool(deleted)
 
 
