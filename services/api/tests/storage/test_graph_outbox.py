@@ -11,6 +11,7 @@ from ragbase.models.extraction import EntityFact
 from ragbase.storage import graph_outbox as outbox
 from ragbase.storage.documents import delete_documents
 from ragbase.storage.pool import Connection, Database
+from ragbase.worker.sweep import Sweep
 
 from ..graph_rows import add_document, entity_ids
 
@@ -153,6 +154,16 @@ async def test_notes_that_nobody_wants_any_more_are_removed(connection: Connecti
     await connection.execute("UPDATE graph_projection SET wanted_until = now() - interval '1 s'")
     async with connection.transaction():
         await outbox.tidy_changes(connection)
+    assert await outbox.count_changes(connection) == 0
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_any_worker_removes_notes_that_nobody_wants(
+    connection: Connection, db: Database
+) -> None:
+    await add_document(connection, ("One.", ["A"], []))
+    await outbox.forget_wish(connection)
+    await Sweep(db, every_s=1.0, kept_s=60.0).round()
     assert await outbox.count_changes(connection) == 0
 
 
