@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from ragbase.graph.bolt_write import BoltWriter
 from ragbase.services.projection import Projector
 from ragbase.services.projection_check import Drift, find_drift
@@ -34,11 +36,14 @@ class Projected:
         finally:
             await projector.stop()
 
-    async def settled(self, within_s: float = 60.0) -> None:
+    async def settled(self, within_s: float = 120.0) -> None:
         """Until the projection is whole and no note waits."""
         deadline = time.monotonic() + within_s
         while not await self._is_settled():
-            assert time.monotonic() < deadline, "the projection does not come to rest"
+            if time.monotonic() > deadline:
+                async with self.database.read() as connection:
+                    waiting = await count_changes(connection)
+                pytest.fail(f"the projection does not come to rest; {waiting} notes wait")
             await asyncio.sleep(0.05)
 
     async def _is_settled(self) -> bool:

@@ -263,6 +263,7 @@ async def test_a_server_killed_in_mid_projection_converges(
     async def write() -> None:
         async with db.acquire() as connection:
             while not ended.is_set():
+                await asyncio.sleep(0.05)  # the server takes a minute to start: not too many notes
                 some = draw.sample(names, 6)
                 pairs = list(itertools.pairwise(some))
                 documents.append(await add_document(connection, ("Text.", some, pairs)))
@@ -284,6 +285,17 @@ async def test_a_server_killed_in_mid_projection_converges(
     drift = await projected.drift()
     assert drift.equal, drift.shown
     assert drift.compared > 60
+
+
+async def test_a_store_that_outlived_its_database_is_taken_over_at_once(
+    projected: Projected, connection: Connection, bolt: Bolt
+) -> None:
+    """Postgres made anew, or restored: its writers' numbers are far behind the store's."""
+    await BoltWriter(bolt).claim(1_000)
+    await add_document(connection, ("One.", [ADA], []))
+    async with projected.projecting():
+        await projected.settled(within_s=20.0)
+    assert (await projected.drift()).equal
 
 
 async def test_a_writer_that_was_replaced_writes_nothing(
