@@ -83,6 +83,16 @@ async def test_clients_need_not_call_a_body_json(rag: httpx.AsyncClient, kind: s
     assert answer.status_code == 404
 
 
+async def test_requests_are_logged_by_their_route_whatever_they_call_their_body(
+    rag: httpx.AsyncClient, logged: list[dict[str, Any]]
+) -> None:
+    """Metrics are counted by the same name."""
+    await rag.post("/v1/delete", content=b'{"file_id": "x"}')
+    assert [line["route"] for line in logged if line["event"] == "request"] == [
+        "localrag:/v1/delete"
+    ]
+
+
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
 @pytest.mark.parametrize(
     "browser",

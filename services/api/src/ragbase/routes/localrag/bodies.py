@@ -29,5 +29,5 @@ class AssumedJson:
             headers: list[tuple[bytes, bytes]] = scope["headers"]
             if not any(name in _OF_BROWSERS for name, _ in headers):
                 others = [header for header in headers if header[0] != b"content-type"]
-                scope = {**scope, "headers": [*others, _JSON]}
+                scope["headers"] = [*others, _JSON]  # in place: logs and metrics read its route
         await self._app(scope, receive, send)
