@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ragbase.errors import ConfigurationError
+from ragbase.settings.localrag import EMBEDDING_GGUF
 from ragbase.storage.pool import Connection, Database
 
 from .conftest import OpenLocalrag
@@ -251,6 +252,25 @@ async def test_the_default_model_gives_way_to_the_served_one_and_says_so(
     stored = await store(served, "Ships moor at the north quay.")
     assert [note["code"] for note in stored["warnings"]] == ["served_model_used"]
     assert len(stored["chunks"][0]["content_embedding"]) == 384
+
+
+async def test_a_default_file_that_comes_later_leaves_stored_files_as_they_are(
+    open_localrag: OpenLocalrag, gguf: StubModels
+) -> None:
+    """Else pulling it would fail every call until it is removed."""
+    gguf.files["embedding"] = []
+    _, client = await open_localrag(gguf=gguf)
+    await store(client, "alpha")
+    gguf.files["embedding"] = [EMBEDDING_GGUF]
+    stored = await store(client, "beta")
+    assert [each["code"] for each in stored["warnings"]] == ["stored_model_used"]
+    found = await client.post("/v1/retrieve", json={"query": "alpha", "shouldRerank": False})
+    assert len(found.json()["results"]) == 2
+    for row in (await listed(client))["data"]:
+        await client.post("/v1/delete", json={"file_id": row["file_id"]})
+    fresh = await store(client, "gamma")
+    assert "warnings" not in fresh
+    assert len(fresh["chunks"][0]["content_embedding"]) == gguf.dimension
 
 
 async def test_a_chosen_model_does_not_give_way(open_localrag: OpenLocalrag) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragbase.clients.embedder import Embedder
-from ragbase.errors import ConfigurationError
+from ragbase.errors import ConfigurationError, NotFoundError
 from ragbase.retrieval.dual import DualIndex
-from ragbase.services.localrag.models import LocalModels
-from ragbase.services.localrag.notes import Note
+from ragbase.services.localrag.models import Chosen, LocalModels
+from ragbase.services.localrag.notes import Note, stored_instead
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_file_model
 from ragbase.storage.files import stored_model
 from ragbase.storage.pool import Database
@@ -76,7 +76,7 @@ class FileModel:
         Raises `NotFoundError` where there is none of the name, and `ConfigurationError` where the
         stored vectors are of another.
         """
-        chosen = await self._models.embedder(self._name, default=self._is_default)
+        chosen = await self._chosen()
         info = await chosen.model.info()
         key = info.model, info.dimension
         if key not in self._known:
@@ -92,3 +92,22 @@ class FileModel:
         model, index = self._known[key]
         notes = [chosen.note] if chosen.note is not None else []
         return ReadyModel(chosen.model, model, index, notes)
+
+    async def _chosen(self) -> Chosen[Embedder]:
+        """The setting's model. A default, which nobody chose, gives way to the one whose vectors are
+        stored: else every call would fail once its file appears."""
+        chosen = await self._models.embedder(self._name, default=self._is_default)
+        if not self._is_default:
+            return chosen
+        info = await chosen.model.info()
+        if (info.model, info.dimension) in self._known:
+            return chosen
+        async with self._database.read() as connection:
+            stored = await stored_model(connection)
+        if stored is None or stored == info.model:
+            return chosen
+        try:
+            kept = await self._models.embedder(stored)
+        except NotFoundError:
+            return chosen
+        return Chosen(kept.model, stored_instead(self._name, stored))

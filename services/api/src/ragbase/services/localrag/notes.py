@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CONTEXTS_CUT", "QUERY_CUT", "WINDOWS_SHORTER", "Note", "served_instead"]
+__all__ = [
+    "CONTEXTS_CUT",
+    "QUERY_CUT",
+    "WINDOWS_SHORTER",
+    "Note",
+    "served_instead",
+    "stored_instead",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +39,12 @@ def served_instead(missing: str, served: str) -> Note:
     return Note(
         "served_model_used",
         f"There is no GGUF file {missing!r}, so the served model {served!r} was used.",
+    )
+
+
+def stored_instead(default: str, stored: str) -> Note:
+    """That the stored vectors' model goes before a default GGUF file, which came later."""
+    return Note(
+        "stored_model_used",
+        f"The stored files' vectors were made by {stored!r}, so it was used and not {default!r}.",
     )
