@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import asyncpg
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from ragbase.errors import UnavailableError, UpstreamError
 from ragbase.graph.bolt_write import Update
 from ragbase.services import projection
+from ragbase.services.jobs_run import JobRun
+from ragbase.services.projection_rebuild import ProjectionRebuild
+from ragbase.storage import graph_outbox
 from ragbase.storage.pool import Connection, Database
 
 from ..graph_rows import add_document, entity_ids
@@ -123,3 +127,22 @@ async def test_what_the_store_refuses_is_not_mended_for_ever(
             await connection.execute("SELECT pg_sleep(0.05)")
     assert [*writer.stored_nodes["base"]] == [ids["a"]]
     assert 1 <= refused <= 4
+
+
+class Progress:
+    """Of a job that nobody watches."""
+
+    def progress(self, *_: object) -> None:
+        """Not kept."""
+
+
+async def test_a_rebuild_has_the_time_of_writers(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers' time is too short to note a graph of millions."""
+    monkeypatch.setattr(graph_outbox, "_EVERYTHING", "SELECT pg_sleep(0.5)")
+    async with await Database.open(
+        database_url, min_size=0, max_size=2, statement_timeout_s=0.2, write_timeout_s=10
+    ) as db:
+        done = await ProjectionRebuild(db, MemoryWriter()).run(cast("JobRun", Progress()))
+    assert done == {"looked_at": 0}

@@ -207,6 +207,15 @@ async def _stand_still(dsn: str, statement: str) -> None:
         await leader.execute("SELECT")
 
 
+async def test_a_leader_may_take_its_time(database_url: str, connection: Connection) -> None:
+    """Whatever bound a database has for everyone: noting ten million things takes a minute."""
+    name = await connection.fetchval("SELECT quote_ident(current_database())")
+    await connection.execute(f"ALTER DATABASE {name} SET statement_timeout = '100ms'")
+    async with outbox.leading(database_url) as leader:
+        assert leader is not None
+        await leader.execute("SELECT pg_sleep(0.3)")
+
+
 async def test_a_leader_whose_machine_is_gone_is_missed_soon(database_url: str) -> None:
     """Not after the two hours of the system's keepalive."""
     async with outbox.leading(database_url) as leader:

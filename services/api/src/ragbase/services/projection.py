@@ -25,7 +25,7 @@ from ragbase.telemetry.logs import get_logger
 if TYPE_CHECKING:
     from ragbase.graph.bolt_write import BoltWriter
 
-__all__ = ["Projector", "note_all"]
+__all__ = ["Projector", "note_all", "note_gone"]
 
 BATCH: Final = 1000
 """Notes taken at once."""
@@ -209,6 +209,11 @@ class Projector:
 async def note_all(connection: Connection, writer: BoltWriter) -> None:
     """Have all looked at again that is stored, or projected without being stored."""
     await outbox.note_everything(connection)
+    await note_gone(connection, writer)
+
+
+async def note_gone(connection: Connection, writer: BoltWriter) -> None:
+    """Have looked at again what is projected without being stored."""
     for label, (node, edge) in zip(
         LABELS, (("entity", "relation"), ("concept", "concept_relation")), strict=True
     ):

@@ -6,8 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ragbase.services.jobs_run import JobResult, JobRun
-from ragbase.services.projection import note_all
-from ragbase.storage.graph_outbox import count_changes, last_change, want_changes
+from ragbase.services.projection import note_gone
+from ragbase.storage.graph_outbox import (
+    count_changes,
+    last_change,
+    note_everything,
+    want_changes,
+)
 from ragbase.storage.pool import Database
 
 if TYPE_CHECKING:
@@ -33,8 +38,10 @@ class ProjectionRebuild:
         """Task ``project``. Raises `UnavailableError` where the store does not answer."""
         run.progress("note")
         await self._want()
+        async with self._database.transaction() as connection:  # with the time that writers have
+            await note_everything(connection)
         async with self._database.acquire() as connection:
-            await note_all(connection, self._writer)
+            await note_gone(connection, self._writer)
             upto = await last_change(connection)
             total = await count_changes(connection, upto)
         left = total

@@ -92,11 +92,13 @@ _LET_GO: Final = {
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "60s",
+    "statement_timeout": "65min",
     "idle_session_timeout": "65min",
     "idle_in_transaction_session_timeout": "65min",
 }
 """A leader whose machine is gone leads for a minute more, not for the system's two hours; one whose
-process stands still, for a little longer than RAGBASE_PROJECTION_TIMEOUT may be."""
+process stands still, for a little longer than RAGBASE_PROJECTION_TIMEOUT may be. Noting a large graph
+may take longer than a database lets statements take by default."""
 CHANGES_MAX: Final = 1_000_000
 """More than this are not kept for a projection that is away: it is made anew instead."""
 
