@@ -107,6 +107,15 @@ async def test_models_in_use_are_those_of_the_list(local: httpx.AsyncClient) -> 
     assert {row[0] for row in await listed(local) if row[2]} == {MINILM}
 
 
+async def test_a_served_model_that_does_not_answer_is_not_told_as_loaded(
+    open_localrag: OpenLocalrag,
+) -> None:
+    _, client = await open_localrag(reranker_url="http://127.0.0.1:9")
+    assert ("default", "reranker", False) in await listed(client)
+    loaded = await client.post("/v1/models/load", json={"model": "default", "type": "reranker"})
+    assert (loaded.status_code, "default" in loaded.json()["error"]) == (503, True)
+
+
 @pytest.mark.parametrize("name", [SERVED, MINILM])
 async def test_served_models_count_as_loaded_and_cannot_be_unloaded(
     rag: httpx.AsyncClient, name: str

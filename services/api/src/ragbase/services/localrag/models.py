@@ -92,9 +92,23 @@ class LocalModels:
         if self._gguf is not None and await self._gguf.has(name, kind):
             await self._gguf.load(name, kind)
             return
-        if any(_names(name, row.name) and row.type == kind for row in await self._served()):
-            return
+        for row in await self._served():
+            if _names(name, row.name) and row.type == kind:
+                if not row.loaded:
+                    await self._ask(row)
+                return
         raise model_not_found(name)
+
+    async def _ask(self, row: ModelState) -> None:
+        """Have a served model answer: one that is loaded on demand is loaded by that."""
+        match row.type:
+            case "chat":
+                await self._probe_llm()
+            case "embedding":
+                await self._embedding.embedder.ping()
+            case "reranker":
+                reranker = self._rerankers.all[row.name]
+                await reranker.score("a", ["a"], within_s=self._rerank_timeout_s)
 
     async def unload(self, name: str) -> None:
         """Give back its memory. Raises `NotFoundError`; `InvalidInputError` of a served one."""
