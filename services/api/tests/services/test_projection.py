@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import cast
 
@@ -146,3 +147,21 @@ async def test_a_rebuild_has_the_time_of_writers(
     ) as db:
         done = await ProjectionRebuild(db, MemoryWriter()).run(cast("JobRun", Progress()))
     assert done == {"looked_at": 0}
+
+
+async def test_a_store_is_whole_although_writing_never_ends(
+    db: Database, database_url: str, connection: Connection
+) -> None:
+    """What was there at the beginning is; what came since is lag."""
+    await add_document(connection, ("One.", ["A", "B"], [("A", "B")]))
+    writer = MemoryWriter()
+    writer_apply = writer.apply
+
+    async def apply(updates: Sequence[Update]) -> None:
+        await connection.execute("UPDATE entities SET description = description")
+        await writer_apply(updates)
+
+    writer.apply = apply  # type: ignore[method-assign]
+    async with projecting(database_url, writer), asyncio.timeout(10):
+        while (await writer.mark()).epoch is None:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.02)

@@ -126,16 +126,22 @@ class Projector:
             _log.info("projection_begins", epoch=str(epoch))
             await note_all(connection, self._writer)
             await self._writer.begin(epoch)
+        upto = await outbox.last_change(connection)
         renewed = time.monotonic()
         check_at = renewed + (0.0 if whole else CHECK_S)
         mended: Counted | None = None
         while True:
-            if await self._step(connection):
-                continue
-            if not whole:
+            busy = await self._step(connection)
+            # Later notes may never end: they tell of what the copy lags behind, not of a part of it.
+            if not whole and not await outbox.waits(connection, upto):
                 await self._writer.complete(epoch)
                 whole = True
                 _log.info("projection_complete", epoch=str(epoch))
+            if time.monotonic() - renewed > RENEW_S:
+                await outbox.renew_wish(connection)
+                renewed = time.monotonic()
+            if busy:
+                continue
             if time.monotonic() >= check_at:
                 check_at = time.monotonic() + CHECK_S
                 if (await self._writer.mark()).epoch != str(epoch):
@@ -146,9 +152,6 @@ class Projector:
                     _log.warning("projection_differs", hint="It is compared and mended.")
                     await note_all(connection, self._writer)
                     continue
-            if time.monotonic() - renewed > RENEW_S:
-                await outbox.renew_wish(connection)
-                renewed = time.monotonic()
             if await outbox.read_epoch(connection) != epoch:
                 return
             await asyncio.sleep(self._idle_s)

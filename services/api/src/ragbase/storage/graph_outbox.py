@@ -35,6 +35,7 @@ __all__ = [
     "renew_wish",
     "take_changes",
     "tidy_changes",
+    "waits",
     "want_changes",
 ]
 
@@ -226,6 +227,12 @@ async def count_changes(connection: Connection, upto: int | None = None) -> int:
         "SELECT count(*) FROM graph_changes WHERE $1::bigint IS NULL OR id <= $1", upto
     )
     return count
+
+
+async def waits(connection: Connection, upto: int) -> bool:
+    """Whether a note waits whose id is not greater."""
+    first: int | None = await connection.fetchval("SELECT min(id) FROM graph_changes")
+    return first is not None and first <= upto
 
 
 async def last_change(connection: Connection) -> int:
