@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import cast
@@ -50,3 +52,32 @@ async def test_calls_given_up_do_not_take_the_threads_of_other_models(stuck: Stu
     assert await asyncio.wait_for(gguf.chat("stuck", "p"), WAIT_S / 4) == "stuck"
     assert gguf._calls == 0
     await gguf.aclose()
+
+
+_LEAVES = """
+import asyncio, time
+from ragbase.clients.inprocess_gguf import InProcessGguf
+
+class Silent:
+    def chat(self, *_, **__):
+        time.sleep(120)
+    def close(self):
+        pass
+
+async def main():
+    gguf = InProcessGguf(Silent())
+    try:
+        await asyncio.wait_for(gguf.chat("silent", "p"), 0.2)
+    except TimeoutError:
+        await gguf.aclose()
+        print("closed")
+
+asyncio.run(main())
+"""
+
+
+def test_the_process_ends_though_a_server_never_answers() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _LEAVES], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "closed\n"

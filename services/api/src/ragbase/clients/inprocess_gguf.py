@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from threading import Thread
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -75,7 +77,7 @@ class InProcessGguf:
 
     def __init__(self, models: LlamaModels) -> None:
         self._models = models
-        self._threads = ThreadPoolExecutor(_THREADS, "gguf")
+        self._threads = asyncio.Semaphore(_THREADS)
         self._calls = 0
         self._closed = False
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
@@ -127,7 +129,6 @@ class InProcessGguf:
         """Unload all, at once: what they work on fails."""
         self._closed = True
         await asyncio.to_thread(self._models.close)
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, call: Callable[[], Answer], model: str = "") -> Answer:
         """What ``call`` gives; one of too many for a model waits here and not on a thread.
@@ -141,14 +142,13 @@ class InProcessGguf:
         self._calls += 1
         work: Future[Answer] | None = None
         try:
-            await gate.acquire()
-            try:
+            async with AsyncExitStack() as places:
+                await places.enter_async_context(gate)
+                await places.enter_async_context(self._threads)
                 if self._closed:
                     raise UnavailableError("The local models are closed.")
-                work = self._threads.submit(call)
-            finally:
-                if work is None:
-                    gate.release()
+                work = _started(call)
+                places.pop_all()  # the thread gives them back
             return await self._answer(work, gate)
         except InferenceError as error:
             raise _translated(error) from error
@@ -162,6 +162,7 @@ class InProcessGguf:
         def free() -> None:
             self._calls -= 1
             gate.release()
+            self._threads.release()
 
         def freed(_: Future[Answer]) -> None:
             if not loop.is_closed():
@@ -170,6 +171,25 @@ class InProcessGguf:
         answer = asyncio.wrap_future(work)
         work.add_done_callback(freed)
         return await answer
+
+
+def _started(call: Callable[[], Answer]) -> Future[Answer]:
+    """``call`` on a thread of its own, which the end of the process does not wait for: it may be
+    waiting for a server that never answers."""
+    work: Future[Answer] = Future()
+
+    def run() -> None:
+        if not work.set_running_or_notify_cancel():
+            return
+        try:
+            answer = call()
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            work.set_exception(error)
+        else:
+            work.set_result(answer)
+
+    Thread(target=run, name="gguf", daemon=True).start()
+    return work
 
 
 def _translated(error: InferenceError) -> RagBaseError:
