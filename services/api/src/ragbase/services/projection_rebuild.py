@@ -40,11 +40,12 @@ class ProjectionRebuild:
         await self._want()
         async with self._database.transaction() as connection:  # with the time that writers have
             await note_everything(connection)
+            total = await count_changes(connection)  # before anybody may take them
         async with self._database.acquire() as connection:
             await note_gone(connection, self._writer)
             upto = await last_change(connection)
-            total = await count_changes(connection, upto)
-        left = total
+            left = await count_changes(connection, upto)
+            total = max(total, left)
         while left:
             run.progress("project", total - left, total)
             await asyncio.sleep(_LOOK_S)
