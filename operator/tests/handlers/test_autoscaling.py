@@ -5,7 +5,7 @@ from __future__ import annotations
 from e2e.operator_kit import Harness
 
 FIXED = {"api": {"replicas": 5}}
-SCALED = {"api": {"autoscaling": {"enabled": True, "minReplicas": 2, "maxReplicas": 20}}}
+SCALED = {"api": {"autoscaling": {"enabled": True, "minReplicas": 1, "maxReplicas": 20}}}
 QUICK = {"RAGBASE_OPERATOR_RESYNC_SECONDS": "5"}
 
 

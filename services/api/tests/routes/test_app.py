@@ -159,7 +159,9 @@ async def test_metrics_count_by_route_template(api: httpx.AsyncClient, create: C
     await api.post("/v1/search", json={"query": "words"})
 
     async def probed() -> bool:
-        return bool((await api.get("/health")).json()["postgres"] == "connected")
+        return (
+            'ragbase_dependency_up{dependency="postgres"} 1.0' in (await api.get("/metrics")).text
+        )
 
     await eventually(probed)
     text = (await api.get("/metrics")).text
