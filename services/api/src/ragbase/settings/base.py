@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 from pydantic import AliasChoices
 from pydantic_settings import (
     BaseSettings,
@@ -13,7 +14,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-__all__ = ["MIB", "Section", "env"]
+__all__ = ["MIB", "Section", "env", "read_json"]
 
 MIB = 1024 * 1024
 
@@ -21,6 +22,19 @@ MIB = 1024 * 1024
 def env(*names: str) -> AliasChoices:
     """The names under which a setting is read; the first one is listed."""
     return AliasChoices(*names)
+
+
+def read_json(value: object) -> object:
+    """What a setting given as JSON text says; blank: ``{}``, anything but text: as it is.
+
+    For fields marked `NoDecode`, so that a mistake is told in our words. Raises `ValueError`.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value) if value.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"no JSON: {error}") from None
 
 
 class _EnvSource(EnvSettingsSource):

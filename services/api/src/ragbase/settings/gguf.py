@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
-from ragbase.settings.base import MIB, Section, env
+from ragbase.settings.base import MIB, Section, env, read_json
 
 __all__ = ["GgufServerSpec", "GgufSettings"]
 
@@ -83,12 +82,7 @@ class GgufSettings(Section):
     @field_validator("localrag_servers", mode="before")
     @classmethod
     def _servers_of_json(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        try:
-            return orjson.loads(value) if value.strip() else {}
-        except orjson.JSONDecodeError as error:
-            raise ValueError(f"no JSON: {error}") from None
+        return read_json(value)
 
     @field_validator("localrag_servers")
     @classmethod

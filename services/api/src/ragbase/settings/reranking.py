@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from ragbase.settings.base import Section, env
+from ragbase.settings.base import Section, env, read_json
 
 __all__ = ["CONTRACT_RERANKERS", "MS_MARCO", "RerankerSpec", "RerankingSettings"]
 
@@ -106,12 +105,7 @@ class RerankingSettings(Section):
     @field_validator("rerankers", mode="before")
     @classmethod
     def _read_json(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        try:
-            return orjson.loads(value) if value.strip() else {}
-        except orjson.JSONDecodeError as error:
-            raise ValueError(f"no JSON: {error}") from None
+        return read_json(value)
 
     @field_validator("rerankers")
     @classmethod
