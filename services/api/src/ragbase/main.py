@@ -102,8 +102,9 @@ def create_app(
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
+    # Routes are tried in this order: what is asked most comes first.
     for module in (
-        page, batch, upload, deletion, documents, search, search_graph, stats, collections, embed,
+        search, page, batch, upload, deletion, documents, search_graph, stats, collections, embed,
         entities, concepts, relations, graph, rerank, jobs, keys, health,
     ):  # fmt: skip
         app.include_router(module.router)

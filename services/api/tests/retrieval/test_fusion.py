@@ -22,6 +22,7 @@ from ragbase.retrieval.fusion import (
     Normalise,
     RrfFusion,
     WeightedFusion,
+    counted_arms,
     fuse,
 )
 
@@ -215,6 +216,19 @@ def test_an_empty_arm_changes_nothing(found: Rankings, fusion: Fusion) -> None:
     present: Rankings = {arm: ranked for arm, ranked in found.items() if ranked}
     padded: Rankings = {arm: present.get(arm, []) for arm in ARMS}
     assert fuse(present, fusion) == fuse(padded, fusion)
+
+
+gates = st.dictionaries(st.sampled_from(ARMS), st.sampled_from([0.0, 0.5, 1.0]))
+
+
+@given(rankings, fusions, gates, st.integers(0, 15))
+def test_a_limit_cuts_the_order_and_the_counted_arms_are_those_that_rows_name(
+    found: Rankings, fusion: Fusion, shut: dict[ArmName, float], limit: int
+) -> None:
+    everything = fuse(found, fusion, gates=shut)
+    assert fuse(found, fusion, gates=shut, limit=limit) == everything[:limit]
+    named = {arm for hit in everything for arm in hit.sources}
+    assert counted_arms(found, fusion, shut) == [arm for arm in ARMS if arm in named]
 
 
 def test_nothing_gives_nothing() -> None:

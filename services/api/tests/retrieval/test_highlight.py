@@ -125,3 +125,19 @@ pieces = st.sampled_from(PIECES)
 def test_spans_are_those_of_analysing_the_whole(content: str, query: str, language: str) -> None:
     terms: Any = analyser(language).query_terms(query)
     assert highlights(content, terms, analyser(language)) == reference(content, terms, language)
+
+
+def test_a_content_read_before_is_marked_for_another_query() -> None:
+    content = "The boundary layer of a flat plate, heated."
+    assert marked(content, "layers") == ["layer"]
+    assert marked(content, "plates heating") == ["plate", "heated"]
+    assert marked(content, "layers") == ["layer"]
+
+
+def test_what_was_read_is_forgotten_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragbase.retrieval.highlight._KNOWN_MAX", 5)
+    contents = [f"word{n} layer{n} plate" for n in range(9)]
+    for _ in range(2):
+        for n, content in enumerate(contents):
+            assert marked(content, f"layer{n}") == [f"layer{n}"]
+            assert marked(content, "plates") == ["plate"]

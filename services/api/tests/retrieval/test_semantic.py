@@ -10,11 +10,12 @@ import pytest
 import pytest_asyncio
 from numpy.typing import NDArray
 
-from ragbase.models.domain import Vector
+from ragbase.models.domain import StoredChunk, Vector
 from ragbase.models.filters import parse_filter
 from ragbase.retrieval.filters import Condition, compile_filter
 from ragbase.retrieval.semantic import SemanticIndex, exact_limit
 from ragbase.retrieval.semantic_statements import VectorStatements
+from ragbase.storage.chunks import load_chunks
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_index, ensure_row
 from ragbase.storage.pool import Connection, Database
 
@@ -304,6 +305,42 @@ async def test_wide_vectors_are_searched_too(
     hits = await wide.index().search(wide.connection, vectors[3], [1], depth=5, min_score=None)
     assert [hit.chunk_id for hit in hits] == wide.nearest(vectors[3], ids, 5)
     assert hits[0].score == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("part", [None, 3])
+async def test_rows_read_along_are_those_of_the_hits(
+    space: Space, indexed: bool, part: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await space.add(scattered(300), metadata=[{"part": n % 10} for n in range(300)])
+    await space.build()
+    if indexed:
+        by_index(monkeypatch)
+    condition = compile_filter(parse_filter({"part": part}), first=3) if part else None
+    search = space.index().search
+    query = scattered(1, seed=5)[0]
+    chunks: dict[int, StoredChunk] = {}
+    hits = await search(
+        space.connection, query, [1], filtered=condition, depth=10, min_score=None, chunks=chunks
+    )
+    assert hits == await search(
+        space.connection, query, [1], filtered=condition, depth=10, min_score=None
+    )
+    assert len(hits) == 10
+    ids = [hit.chunk_id for hit in hits]
+    assert chunks == await load_chunks(space.connection, ids, indexed=False)
+    assert [chunks[each].document_id for each in ids] == [hit.document_id for hit in hits]
+
+
+async def test_nothing_found_leaves_no_rows(space: Space) -> None:
+    await space.add(scattered(20))
+    nothing = compile_filter(parse_filter({"k": {"in": []}}), first=3)
+    chunks: dict[int, StoredChunk] = {}
+    query = scattered(1)[0]
+    assert not await space.index().search(
+        space.connection, query, [1], filtered=nothing, depth=5, chunks=chunks
+    )
+    assert not chunks
 
 
 def test_the_cheaper_way_depends_on_share_and_depth() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from ragbase.models.domain import ArmName, Collection, Hit
+from ragbase.models.domain import ArmName, Collection, Hit, StoredChunk
 from ragbase.models.filters import Filter
 from ragbase.retrieval.filters import compile_filter
 from ragbase.retrieval.lexical.dialect import LexicalDialect
@@ -35,6 +35,8 @@ class ArmQuery:
     """None where no arm needs it."""
     graph_asked: bool = False
     """Whether the request itself asked for the graph arm, so that its absence is told."""
+    chunks: dict[int, StoredChunk] | None = None
+    """Where given, an arm that can read the rows of its hits along with them puts them here."""
     llm_linker: bool = False
     """Whether a language model is asked for the names in the query."""
 
@@ -86,7 +88,12 @@ class KeywordArm:
             async with self._database.acquire() as connection:
                 rankings = [
                     await self._dialect.search(
-                        connection, terms, ids, filtered=condition, depth=query.depth
+                        connection,
+                        terms,
+                        ids,
+                        filtered=condition,
+                        depth=query.depth,
+                        chunks=query.chunks,
                     )
                     for terms, ids in groups
                 ]
@@ -122,6 +129,7 @@ class SemanticArm:
                     filtered=condition,
                     depth=query.depth,
                     min_score=query.min_score,
+                    chunks=query.chunks,
                 )
 
 

@@ -2,13 +2,17 @@
 
 The order is by ``w · content + (1 - w) · context``, which no index can give: it is worked out on
 the nearest chunks of either index (Fagin, "Combining fuzzy information from multiple systems",
-PODS 1996, with lists of fixed length). ``docs/adr/0034-local-rag.md`` has the recall that this
+PODS 1996, with lists of fixed length). Those of them that the lists themselves show to be too far
+down are not scored (the upper bounds of Fagin, Lotem, Naor: "Optimal aggregation algorithms for
+middleware", PODS 2001). ``docs/adr/0034-local-rag.md`` has the recall that this
 leaves. A chunk without a context has no second vector: its content's counts for both.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragbase.models.domain import Vector
@@ -17,7 +21,7 @@ from ragbase.retrieval.semantic import SemanticIndex
 from ragbase.storage.embedding_models import EmbeddingModel
 from ragbase.storage.pool import Connection, Database
 
-__all__ = ["DualHit", "DualIndex"]
+__all__ = ["DualHit", "DualIndex", "possible_rows"]
 
 _SCORED = """
 SELECT c.content, coalesce(nullif(c.context, ''), c.content), d.external_id,
@@ -44,6 +48,44 @@ ORDER BY s.combined DESC, s.chunk_id
 """
 _AMONG_IDS = "e.chunk_id = ANY($2::bigint[])"
 _AMONG_ALL = "e.collection_id = ANY($2::bigint[])"
+
+
+_ROUNDING = 1e-9
+"""More than sums in another order may differ by."""
+
+
+def possible_rows(
+    content: Mapping[int, float],
+    context: Mapping[int, float],
+    *,
+    weight: float,
+    depth: int,
+    limit: int,
+    threshold: float,
+) -> list[int]:
+    """Chunks that may be among the ``limit`` best of at least ``threshold``, by id.
+
+    Both are the nearest chunks by one vector, with their cosines, at most ``depth``. A full list
+    bounds the cosines that it does not name by its least one; a chunk that the contexts do not
+    name may have no context, and then its content's counts for both.
+    """
+    rest = 1.0 - weight
+    all_contexts = len(context) < depth
+    least_content = -1.0 if len(content) < depth else min(content.values())
+    least_context = -1.0 if all_contexts else min(context.values())
+
+    def at_most(chunk: int) -> float:
+        if chunk not in content:
+            return weight * least_content + rest * context[chunk]
+        first = content[chunk]
+        second = context[chunk] if chunk in context else max(first, least_context)
+        return weight * first + rest * second
+
+    bounds = {chunk: at_most(chunk) for chunk in content.keys() | context}
+    exact = [bounds[chunk] for chunk in content if all_contexts or chunk in context]
+    best = heapq.nlargest(limit, exact)
+    least = max(threshold, best[-1]) if len(best) == limit else threshold
+    return sorted(chunk for chunk, bound in bounds.items() if bound >= least - _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +135,17 @@ class DualIndex:
         """
         depth = max(self._candidates, 2 * limit)
 
-        async def ask(arm: SemanticIndex) -> list[int]:
+        async def ask(arm: SemanticIndex) -> dict[int, float]:
             async with database.read() as connection:
                 hits = await arm.search(
                     connection, vector, [collection_id], filtered=filtered, depth=depth
                 )
-            return [hit.chunk_id for hit in hits]
+            return {hit.chunk_id: hit.score for hit in hits}
 
-        found = await asyncio.gather(*(ask(arm) for arm in self._arms))
-        ids = sorted({number for numbers in found for number in numbers})
+        content, context = await asyncio.gather(*(ask(arm) for arm in self._arms))
+        ids = possible_rows(
+            content, context, weight=self._weight, depth=depth, limit=limit, threshold=threshold
+        )
         if not ids:
             return []
         async with database.read() as connection:

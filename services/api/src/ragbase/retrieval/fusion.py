@@ -27,6 +27,7 @@ __all__ = [
     "RrfFusion",
     "WeightedFusion",
     "arm_weight",
+    "counted_arms",
     "fuse",
 ]
 
@@ -63,8 +64,9 @@ def fuse(
     *,
     normalise: Normalise = DEFAULT_NORMALISE,
     gates: Mapping[ArmName, float] | None = None,
+    limit: int | None = None,
 ) -> list[FusedHit]:
-    """All chunks of all rankings, by fused score descending, then chunk id.
+    """The chunks of all rankings, by fused score descending, then chunk id: the first ``limit``.
 
     Each ranking is best first; of a chunk that it names twice the first place counts. A chunk that
     an arm does not have gets nothing from it. ``normalise`` says what a weighted sum scales to 0:
@@ -73,27 +75,46 @@ def fuse(
     arm that is left out has 1, and so has the only one that weighs anything. Scores are at most
     n/(k + 1) for n arms, or 1.
     """
-    weights = _gated({arm: arm_weight(fusion, arm) for arm in ARMS}, gates or {})
-    parts: dict[int, list[float]] = {}
-    sources: dict[int, tuple[ArmName, ...]] = {}
+    weights = _effective_weights(fusion, gates)
+    parts: dict[ArmName, dict[int, float]] = {}
     documents: dict[int, int] = {}
     for arm in ARMS:
         hits = _distinct(rankings.get(arm, ()))
         if not hits or weights[arm] == 0.0:
             continue
+        chunks = [hit.chunk_id for hit in hits]
+        documents.update(zip(chunks, [hit.document_id for hit in hits], strict=True))
         contributions = _contributions(arm, hits, fusion, weights, normalise)
-        for hit, contribution in zip(hits, contributions, strict=True):
-            chunk = hit.chunk_id
-            if chunk in parts:
-                parts[chunk].append(contribution)
-                sources[chunk] += (arm,)
-            else:
-                parts[chunk] = [contribution]
-                sources[chunk] = (arm,)
-                documents[chunk] = hit.document_id
-    scored = [(-math.fsum(values), chunk) for chunk, values in parts.items()]
+        parts[arm] = dict(zip(chunks, contributions, strict=True))
+    # Rows are made of the first alone: a search makes a page of hundreds.
+    given = [part.get for part in parts.values()]
+    scored = [(-math.fsum([get(chunk, 0.0) for get in given]), chunk) for chunk in documents]
     scored.sort()
-    return [FusedHit(chunk, documents[chunk], -score, sources[chunk]) for score, chunk in scored]
+    return [
+        FusedHit(
+            chunk,
+            documents[chunk],
+            -score,
+            tuple([arm for arm, part in parts.items() if chunk in part]),
+        )
+        for score, chunk in scored[:limit]
+    ]
+
+
+def counted_arms(
+    rankings: Mapping[ArmName, Sequence[Hit]],
+    fusion: Fusion,
+    gates: Mapping[ArmName, float] | None = None,
+) -> list[ArmName]:
+    """The arms that `fuse` takes something from: those with hits, a weight and an open gate."""
+    weights = _effective_weights(fusion, gates)
+    return [arm for arm in ARMS if rankings.get(arm) and weights[arm] != 0.0]
+
+
+def _effective_weights(
+    fusion: Fusion, gates: Mapping[ArmName, float] | None
+) -> dict[ArmName, float]:
+    return _gated({arm: arm_weight(fusion, arm) for arm in ARMS}, gates or {})
 
 
 def _gated(

@@ -58,7 +58,9 @@ class Highlighter:
         if not self._wanted:
             return []
         runs = content.split()
-        self._consider(runs)
+        if not self._vocabulary.has_read(content):
+            self._consider(runs)
+            self._vocabulary.remember(content, runs)
         matching = self._matching
         spans: list[Span] = []
         at = 0
@@ -120,11 +122,23 @@ class _Vocabulary:
     def __init__(self, language: str) -> None:
         self._analyser = analyser(language)
         self._known: set[str] = set()
+        self._read: set[int] = set()
         self._runs: defaultdict[str, list[str]] = defaultdict(list)
         self._tokens: dict[str, tuple[Token, ...]] = {}
 
     def runs_with(self, terms: Iterable[str]) -> set[str]:
         return {run for term in terms for run in self._runs.get(term, ())}
+
+    def has_read(self, content: str) -> bool:
+        """Whether all its runs are known: one look-up where asking for each costs hundreds."""
+        return hash(content) in self._read
+
+    def remember(self, content: str, runs: Sequence[str]) -> None:
+        """After its runs were considered. Long ones must be looked at in each query anew."""
+        if len(self._read) >= _KNOWN_MAX:
+            self._read.clear()
+        if self.knows(runs):
+            self._read.add(hash(content))
 
     def knows(self, runs: Iterable[str]) -> bool:
         return self._known.issuperset(runs)
@@ -138,6 +152,7 @@ class _Vocabulary:
         if len(self._known) >= _KNOWN_MAX:
             self._known.clear()
             self._runs.clear()
+            self._read.clear()
         self._known.add(run)
         for term in set(terms):
             self._runs[term].append(run)

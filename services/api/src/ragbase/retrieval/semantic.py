@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from ragbase.limits import ARM_DEPTH_MAX
 from ragbase.models.domain import Hit
 from ragbase.retrieval.semantic_statements import VectorStatements
+from ragbase.storage.chunks import chunks_beside, with_chunks
 
 if TYPE_CHECKING:
     import asyncpg
 
-    from ragbase.models.domain import Vector
+    from ragbase.models.domain import StoredChunk, Vector
     from ragbase.retrieval.filters import Condition
     from ragbase.storage.embedding_models import VectorKind
 
@@ -56,6 +57,25 @@ class _Sizes:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One search: what each way to answer it is given."""
+
+    connection: asyncpg.Connection
+    vector: Vector
+    collections: list[int]
+    filtered: Condition | None
+    depth: int
+    with_chunks: bool
+
+    async def fetch(self, statement: str) -> list[asyncpg.Record]:
+        """Rows that begin with chunk_id, document_id, distance, and end with the chunk if wanted."""
+        if self.with_chunks:
+            statement = with_chunks(statement, "h.distance, h.chunk_id")
+        args = self.filtered.args if self.filtered else ()
+        return await self.connection.fetch(statement, self.vector, self.collections, *args)
+
+
 class SemanticIndex:
     """Searches the vectors of one model. Keep one instance: it remembers sizes of collections.
 
@@ -79,94 +99,64 @@ class SemanticIndex:
         filtered: Condition | None = None,
         depth: int,
         min_score: float | None = None,
+        chunks: dict[int, StoredChunk] | None = None,
     ) -> list[Hit]:
         """The ``depth`` nearest chunks, nearest first, equal ones by chunk id.
 
         The score is 1 - cosine distance, in [-1, 1]; rows below ``min_score`` are left out.
-        ``vector`` has shape (d,); ``filtered`` is compiled with ``first=3``.
+        ``vector`` has shape (d,); ``filtered`` is compiled with ``first=3``. ``chunks``, where
+        given, are filled with the chunks' rows, read by the same statement.
         """
         if depth < 1 or not collections:
             return []
-        rows = await self._rows(connection, vector, collections, filtered, depth)
+        asked = _Asked(connection, vector, list(collections), filtered, depth, chunks is not None)
+        rows = await self._rows(asked)
+        if chunks is not None:
+            chunks.update(chunks_beside(rows))
         hits = (Hit(row[0], row[1], 1.0 - row[2]) for row in rows)
         return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
-    async def _rows(
-        self,
-        connection: asyncpg.Connection,
-        vector: Vector,
-        collections: Sequence[int],
-        filtered: Condition | None,
-        depth: int,
-    ) -> list[asyncpg.Record]:
+    async def _rows(self, asked: _Asked) -> list[asyncpg.Record]:
         if not self._statements.indexed:
-            return await self._exact(connection, vector, collections, filtered, depth)
-        sizes = await self._known_sizes(connection, collections)
-        if sizes.matching <= exact_limit(sizes.total, depth, VISIT_COST, self._ef_search):
-            return await self._exact(connection, vector, collections, filtered, depth)
-        if filtered is not None:
-            bound = exact_limit(sizes.total, depth, VISIT_COST_FILTERED, self._ef_search)
-            found = await self._exact_within(
-                connection, vector, collections, filtered, depth, bound
-            )
+            return await self._exact(asked)
+        sizes = await self._known_sizes(asked.connection, asked.collections)
+        if sizes.matching <= exact_limit(sizes.total, asked.depth, VISIT_COST, self._ef_search):
+            return await self._exact(asked)
+        if asked.filtered is not None:
+            bound = exact_limit(sizes.total, asked.depth, VISIT_COST_FILTERED, self._ef_search)
+            found = await self._exact_within(asked, asked.filtered, bound)
             if found is not None:
                 return found
-        rows = await self._nearest(connection, vector, collections, filtered, depth)
-        if len(rows) < depth:
+        rows = await self._nearest(asked)
+        if len(rows) < asked.depth:
             # More rows match than were asked for, or we had not come here: the index gave up.
-            return await self._exact(connection, vector, collections, filtered, depth)
+            return await self._exact(asked)
         return rows
 
-    async def _exact(
-        self,
-        connection: asyncpg.Connection,
-        vector: Vector,
-        collections: Sequence[int],
-        filtered: Condition | None,
-        depth: int,
-    ) -> list[asyncpg.Record]:
-        if filtered is None:
-            return await connection.fetch(self._statements.exact(depth), vector, list(collections))
-        found = await self._exact_within(connection, vector, collections, filtered, depth, None)
+    async def _exact(self, asked: _Asked) -> list[asyncpg.Record]:
+        if asked.filtered is None:
+            return await asked.fetch(self._statements.exact(asked.depth))
+        found = await self._exact_within(asked, asked.filtered, None)
         assert found is not None
         return found
 
     async def _exact_within(
-        self,
-        connection: asyncpg.Connection,
-        vector: Vector,
-        collections: Sequence[int],
-        filtered: Condition,
-        depth: int,
-        bound: int | None,
+        self, asked: _Asked, filtered: Condition, bound: int | None
     ) -> list[asyncpg.Record] | None:
         """None where more than ``bound`` chunks match; they have not been compared then."""
-        rows = await connection.fetch(
-            self._statements.exact_filtered(depth, filtered, bound),
-            vector,
-            list(collections),
-            *filtered.args,
-        )
+        rows = await asked.fetch(self._statements.exact_filtered(asked.depth, filtered, bound))
         if bound is not None and rows[0]["matching"] > bound:
             return None
         return [row for row in rows if row["chunk_id"] is not None]
 
-    async def _nearest(
-        self,
-        connection: asyncpg.Connection,
-        vector: Vector,
-        collections: Sequence[int],
-        filtered: Condition | None,
-        depth: int,
-    ) -> list[asyncpg.Record]:
-        statement = self._statements.nearest(depth, filtered)
-        args = (vector, list(collections), *(filtered.args if filtered else ()))
-        if depth <= self._ef_search:
-            return await connection.fetch(statement, *args)
-        async with connection.transaction():
-            width = min(depth, EF_SEARCH_MAX)
-            await connection.execute(f"SET LOCAL hnsw.ef_search = {width:d}")
-            return await connection.fetch(statement, *args)
+    async def _nearest(self, asked: _Asked) -> list[asyncpg.Record]:
+        statement = self._statements.nearest(asked.depth, asked.filtered)
+        if asked.depth <= self._ef_search:
+            return await asked.fetch(statement)
+        async with asked.connection.transaction():
+            width = min(asked.depth, EF_SEARCH_MAX)
+            await asked.connection.execute(f"SET LOCAL hnsw.ef_search = {width:d}")
+            return await asked.fetch(statement)
 
     async def _known_sizes(
         self, connection: asyncpg.Connection, collections: Sequence[int]

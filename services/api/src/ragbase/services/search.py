@@ -21,7 +21,7 @@ from ragbase.models.search import (
     Timings,
 )
 from ragbase.retrieval.arms import Arm, ArmQuery
-from ragbase.retrieval.fusion import ARMS, FusedHit, arm_weight, fuse
+from ragbase.retrieval.fusion import FusedHit, arm_weight, counted_arms, fuse
 from ragbase.retrieval.graph_arm import GraphArm, warn_of_no_graph
 from ragbase.retrieval.query_vector import QueryVector
 from ragbase.retrieval.rerank import rerank_depth
@@ -86,7 +86,8 @@ class SearchService:
             plan = await find_collections(plan, self._known)
             rankings = await self._run(self._hybrid_arms(plan, trace), plan, trace, vector)
         with trace.stage("fuse"):
-            fused = fuse(rankings, plan.fusion, gates=trace.gates)
+            limit = _rows_needed(plan, reranked=reranker is not None)
+            fused = fuse(rankings, plan.fusion, gates=trace.gates, limit=limit)
         chunks: dict[int, StoredChunk] = {}
         reranked = None
         if reranker is not None and fused:
@@ -95,8 +96,7 @@ class SearchService:
             reranked = await self._rerank.run(reranker, plan, fused, chunks, trace)
         page = _page(reranked.ranked.hits if reranked else fused, plan)
         rows = await self._rows(plan, page, chunks, rankings, fused, reranked)
-        counted = {arm for hit in fused for arm in hit.sources}  # not one whose gate is shut
-        used: list[Retriever] = [arm for arm in ARMS if arm in counted]
+        used: list[Retriever] = [*counted_arms(rankings, plan.fusion, trace.gates)]
         kind: ScoreKind = "rrf" if isinstance(plan.fusion, RrfFusion) else "weighted"
         if reranked is None:
             return _answer("hybrid", plan, rows, trace, used=used, kind=kind)
@@ -122,11 +122,14 @@ class SearchService:
         plan = _only_this_page(check_search(request, self._settings))
         async with self._vector(plan, trace, wanted=mode == "semantic") as vector:
             plan = await find_collections(plan, self._known)
-            rankings = await self._run([arm], plan, trace, vector)
+            # The arm's rows are the page's: read along with the hits, they cost one statement less.
+            chunks: dict[int, StoredChunk] = {}
+            wanted = chunks if plan.depth == plan.top_k else None
+            rankings = await self._run([arm], plan, trace, vector, chunks=wanted)
         hits = [
             FusedHit(hit.chunk_id, hit.document_id, hit.score, (mode,)) for hit in rankings[mode]
         ]
-        rows = await self._rows(plan, _page(hits, plan), {}, rankings, [], None)
+        rows = await self._rows(plan, _page(hits, plan), chunks, rankings, [], None)
         return _answer(mode, plan, rows, trace, used=[mode], kind=kind)
 
     def _vector(
@@ -150,6 +153,7 @@ class SearchService:
         plan: SearchPlan,
         trace: Trace,
         vector: QueryVector | None,
+        chunks: dict[int, StoredChunk] | None = None,
     ) -> dict[ArmName, list[Hit]]:
         query = ArmQuery(
             text=plan.text,
@@ -160,6 +164,7 @@ class SearchService:
             trace=trace,
             vector=vector,
             graph_asked=_asks_for_graph(plan),
+            chunks=chunks,
             llm_linker=plan.linker == "llm",
         )
         return await run_arms(arms, query, self._settings.search_timeout_s)
@@ -197,6 +202,14 @@ def _only_this_page(plan: SearchPlan) -> SearchPlan:
     if plan.request.group_by is not None or plan.asks_for("candidates"):
         return plan
     return replace(plan, depth=plan.request.offset + plan.top_k)
+
+
+def _rows_needed(plan: SearchPlan, *, reranked: bool) -> int | None:
+    """How much of the fused ranking is looked at; None: all, as grouping swallows rows."""
+    if plan.request.group_by is not None:
+        return None
+    page_end = plan.request.offset + plan.top_k
+    return max(page_end, rerank_depth(plan.rerank_candidates, plan.top_k)) if reranked else page_end
 
 
 def _asks_for_graph(plan: SearchPlan) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ragbase.models.domain import ChunkDraft, Metadata, StoredChunk
 from ragbase.storage.pool import Connection
 
-__all__ = ["insert_chunks", "list_chunks", "load_chunks"]
+if TYPE_CHECKING:
+    import asyncpg
+
+__all__ = ["chunks_beside", "insert_chunks", "list_chunks", "load_chunks", "with_chunks"]
 
 _INSERT = """
     INSERT INTO chunks (
@@ -23,9 +27,14 @@ _INSERT = """
     RETURNING id
 """
 
-_SELECT = """
-    SELECT c.id, c.document_id, c.chunk_index, c.content, c.indexed_content, c.token_count,
-        c.start_offset, c.end_offset, d.title, k.name, d.external_id, c.metadata
+_COLUMNS = """c.id, c.document_id, c.chunk_index, c.content, c.indexed_content, c.token_count,
+        c.start_offset, c.end_offset, d.title, k.name, d.external_id, c.metadata"""
+"""In the order of `StoredChunk`'s fields."""
+_COLUMNS_BARE = _COLUMNS.replace("c.indexed_content", "''")
+_COLUMNS_ALL = f"{_COLUMNS}, c.context"
+_COUNT = 12
+
+_FROM = """
     FROM chunks c
     CROSS JOIN LATERAL (
         SELECT d.title, d.external_id FROM documents d WHERE d.id = c.document_id OFFSET 0
@@ -34,10 +43,17 @@ _SELECT = """
         SELECT k.name FROM collections k WHERE k.id = c.collection_id OFFSET 0
     ) k
 """
-"""Columns in the order of `StoredChunk`'s fields. ``OFFSET 0`` leaves the planner one order of
-joins, the only sensible one: searching for others took longer than the statement itself."""
-_SELECT_BARE = _SELECT.replace("c.indexed_content", "''")
-_SELECT_ALL = _SELECT.replace("c.metadata", "c.metadata, c.context")
+"""``OFFSET 0`` leaves the planner one order of joins, the only sensible one: searching for others
+took longer than the statement itself."""
+
+_WITH_CHUNKS = """
+SELECT h.*, r.*
+FROM ({statement}) h
+LEFT JOIN LATERAL (
+    SELECT {columns} {source} WHERE c.id = h.chunk_id OFFSET 0
+) r ON true
+ORDER BY {order}
+"""
 
 
 async def insert_chunks(
@@ -77,14 +93,34 @@ async def load_chunks(
     """
     if not chunk_ids:
         return {}
-    select = _SELECT if indexed else _SELECT_BARE
-    rows = await connection.fetch(f"{select} WHERE c.id = ANY($1::bigint[])", chunk_ids)
+    columns = _COLUMNS if indexed else _COLUMNS_BARE
+    rows = await connection.fetch(
+        f"SELECT {columns} {_FROM} WHERE c.id = ANY($1::bigint[])", chunk_ids
+    )
     return {row[0]: StoredChunk(*row) for row in rows}
+
+
+def with_chunks(statement: str, order: str) -> str:
+    """``statement``, which selects a ``chunk_id``, with the chunk's row beside each of its rows.
+
+    Spares an answer the second statement and the way to the server. ``order``: that of the
+    statement, by its columns with ``h.`` before them. Read by `chunks_beside`.
+    """
+    return _WITH_CHUNKS.format(
+        statement=statement, columns=_COLUMNS_BARE, source=_FROM, order=order
+    )
+
+
+def chunks_beside(rows: Iterable[asyncpg.Record]) -> dict[int, StoredChunk]:
+    """The chunks in the rows of a statement `with_chunks`, ``indexed_content`` left empty."""
+    found = (StoredChunk(*row[-_COUNT:]) for row in rows)
+    return {chunk.id: chunk for chunk in found if chunk.id is not None}
 
 
 async def list_chunks(connection: Connection, document_id: int) -> list[StoredChunk]:
     """All chunks of a document, by ``chunk_index``."""
     rows = await connection.fetch(
-        f"{_SELECT_ALL} WHERE c.document_id = $1 ORDER BY c.chunk_index", document_id
+        f"SELECT {_COLUMNS_ALL} {_FROM} WHERE c.document_id = $1 ORDER BY c.chunk_index",
+        document_id,
     )
     return [StoredChunk(*row) for row in rows]

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from ragbase.models.domain import StoredChunk
 from ragbase.models.filters import parse_filter
 from ragbase.retrieval.filters import compile_filter
 from ragbase.retrieval.lexical import LexicalDialect, open_dialect
+from ragbase.storage.chunks import load_chunks
 from ragbase.storage.pool import Connection
 from ragbase.text.analyse import analyser
 
@@ -73,6 +75,25 @@ async def test_a_filter_keeps_what_it_says(shelf, dialect, connection) -> None:
     assert await found(dialect, connection, ["ice"], filtered=either) == ids[1:3]
     nothing = compile_filter(parse_filter({"v": {"in": []}}), first=3)
     assert await found(dialect, connection, ["ice"], filtered=nothing) == []
+
+
+@pytest.mark.parametrize("filter_", [None, {"v": 1}])
+async def test_rows_read_along_are_those_of_the_hits(shelf, dialect, connection, filter_) -> None:
+    """A dialect may leave them all to be read afterwards, but not some."""
+    other = await shelf.collection("other")
+    await shelf.add(["ice sea", "ice", "rock"], metadata=[{"v": 1}, {"v": 2}, {"v": 1}])
+    await shelf.add(["ice ice sea"], other, metadata=[{"v": 1}])
+    condition = compile_filter(parse_filter(filter_), first=3) if filter_ else None
+    given = {"filtered": condition, "depth": 10}
+    hits = await dialect.search(connection, ["ice", "sea"], [1, other], **given)
+    chunks: dict[int, StoredChunk] = {}
+    assert hits == await dialect.search(
+        connection, ["ice", "sea"], [1, other], chunks=chunks, **given
+    )
+    expected = await load_chunks(connection, [hit.chunk_id for hit in hits], indexed=False)
+    assert len(expected) == (2 if filter_ else 3)
+    assert chunks in ({}, expected)
+    assert chunks or dialect.name == "paradedb"
 
 
 async def test_depth_bounds_and_continues(shelf, dialect, connection) -> None:

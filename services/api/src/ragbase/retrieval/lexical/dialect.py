@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     import asyncpg
 
-    from ragbase.models.domain import Hit
+    from ragbase.models.domain import Hit, StoredChunk
     from ragbase.retrieval.filters import Condition
 
 __all__ = ["DialectName", "LexicalDialect"]
@@ -46,8 +46,12 @@ class LexicalDialect(Protocol):
         *,
         filtered: Condition | None = None,
         depth: int,
+        chunks: dict[int, StoredChunk] | None = None,
     ) -> list[Hit]:
-        """The best ``depth`` chunks, by score descending, then chunk id. No terms → no hits."""
+        """The best ``depth`` chunks, by score descending, then chunk id. No terms → no hits.
+
+        A dialect that can read the chunks' rows by the same statement puts them into ``chunks``.
+        """
         ...
 
     async def prepare(self, connection: asyncpg.Connection) -> list[str]:

@@ -13,11 +13,12 @@ from ragbase.retrieval.lexical.dialect import DialectName
 from ragbase.retrieval.lexical.hits import read_hits
 from ragbase.retrieval.lexical.native_statement import native_statement
 from ragbase.retrieval.lexical.query_terms import bounded
+from ragbase.storage.chunks import chunks_beside, with_chunks
 
 if TYPE_CHECKING:
     import asyncpg
 
-    from ragbase.models.domain import Hit
+    from ragbase.models.domain import Hit, StoredChunk
     from ragbase.retrieval.filters import Condition
 
 __all__ = ["NativeDialect"]
@@ -102,17 +103,19 @@ class NativeDialect:
         *,
         filtered: Condition | None = None,
         depth: int,
+        chunks: dict[int, StoredChunk] | None = None,
     ) -> list[Hit]:
         """See `LexicalDialect.search`. Terms after the first 1,024 distinct ones do not count."""
         wanted = bounded(terms)
         if not wanted or not collections or depth < 1:
             return []
-        rows = await connection.fetch(
-            native_statement(filtered=filtered, depth=depth),
-            wanted,
-            list(collections),
-            *(filtered.args if filtered else ()),
-        )
+        statement = native_statement(filtered=filtered, depth=depth)
+        if chunks is not None:
+            statement = with_chunks(statement, "h.score DESC, h.chunk_id")
+        args = filtered.args if filtered else ()
+        rows = await connection.fetch(statement, wanted, list(collections), *args)
+        if chunks is not None:
+            chunks.update(chunks_beside(rows))
         return read_hits(rows)
 
     async def prepare(self, connection: asyncpg.Connection) -> list[str]:

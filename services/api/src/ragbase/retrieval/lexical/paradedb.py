@@ -25,7 +25,7 @@ from ragbase.retrieval.lexical.query_terms import bounded
 if TYPE_CHECKING:
     import asyncpg
 
-    from ragbase.models.domain import Hit
+    from ragbase.models.domain import Hit, StoredChunk
     from ragbase.retrieval.filters import Condition
 
 __all__ = ["ParadeDialect"]
@@ -69,8 +69,9 @@ class ParadeDialect:
         *,
         filtered: Condition | None = None,
         depth: int,
+        chunks: dict[int, StoredChunk] | None = None,  # noqa: ARG002 - as the protocol has it
     ) -> list[Hit]:
-        """See `LexicalDialect.search`.
+        """See `LexicalDialect.search`; ``chunks`` are left to be read by their own statement.
 
         After a crash the first search rebuilds the index; those beside it get `UnavailableError`.
         """
