@@ -32,7 +32,8 @@ class Handler(BaseHTTPRequestHandler):
         server = cast("Server", self.server)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"null")
         server.asked.append((self.path, self.headers["Authorization"], body))
-        data = server.answer if isinstance(server.answer, bytes) else json.dumps(server.answer)
+        given = server.answer(body) if callable(server.answer) else server.answer
+        data = given if isinstance(given, bytes) else json.dumps(given)
         sent = data if isinstance(data, bytes) else data.encode()
         self.send_response(server.status)
         self.send_header("Content-Length", str(len(sent)))
@@ -180,6 +181,8 @@ def test_no_answer_is_an_error(server: Server, client: LlamaClient, answer: Any)
     with pytest.raises(ModelFailedError):
         client.count_tokens("a")
     with pytest.raises(ModelFailedError):
+        client.count_each(["a", "b"])
+    with pytest.raises(ModelFailedError):
         client.context()
 
 
@@ -198,6 +201,45 @@ def test_a_refusal_says_what_the_server_says(server: Server, client: LlamaClient
     server.answer = {"error": {"code": 500, "message": "out of luck"}}
     with pytest.raises(ModelFailedError, match="500: out of luck"):
         client.count_tokens("a")
+
+
+def test_texts_are_counted_by_few_requests(server: Server, client: LlamaClient) -> None:
+    """A request each took 48 s for 20,000 Han characters."""
+    server.answer = {"tokens": [101, 102]}
+    assert client.count_each([]) == []
+    assert client.count_each(["a"]) == [2]
+    server.asked.clear()
+    texts = [f"w{number}" for number in range(2000)]
+    server.answer = {"tokens": [7, 7]}  # of "", and then of all: too few
+    with pytest.raises(ModelFailedError, match="apart"):
+        client.count_each(texts)
+    (_, _, empty), (_, _, many) = server.asked
+    assert empty == {"content": "", "add_special": True}
+    assert many["content"][::2] == texts
+    assert set(many["content"][1::2]) == {-1}
+    assert many["add_special"] is False
+    server.answer = {"tokens": [9, -1, -1, 5, 5, 5]}
+    assert client.count_each(["a", "", "b"]) == [1 + 2, 0 + 2, 3 + 2]
+
+
+@pytest.mark.parametrize(
+    ("texts", "parts"),
+    [
+        (["a"] * 5000, [4096, 904]),
+        (["a" * 100_000] * 5, [2, 2, 1]),
+        (["a" * 300_000, "b"], [1, 1]),
+    ],
+)
+def test_a_request_for_counts_has_a_bound(
+    server: Server, client: LlamaClient, texts: list[str], parts: list[int]
+) -> None:
+    server.answer = lambda body: {
+        "tokens": [token if token == -1 else 7 for token in body["content"]]
+    }  # a token a text
+    assert client.count_each(texts) == [1] * len(texts)
+    contents = [body["content"] for _, _, body in server.asked[1:]]
+    assert [len(content[::2]) for content in contents] == parts
+    assert [text for content in contents for text in content[::2]] == texts
 
 
 def test_a_server_that_is_away_is_no_other_error() -> None:

@@ -15,6 +15,7 @@ import pytest
 from bench.gguf_models import CHAT, EMBEDDING, OTHER_EMBEDDING, QUANTIZED, RERANKER
 from ragbase_inference.embedder import TextEmbedder, open_embedder
 from ragbase_inference.errors import TextTooLongError
+from ragbase_inference.gguf.facts import GgufKind
 from ragbase_inference.gguf.models import GgufModels
 
 pytestmark = pytest.mark.slow
@@ -128,6 +129,29 @@ def test_tokens_are_counted_as_onnx_runtimes_tokenizer_does(
     assert models.info(EMBEDDING, "embedding").max_tokens == 512
     assert models.info(EMBEDDING, "embedding").dimension == 384
     assert models.info(f"{RERANKER}.gguf", "reranker").dimension is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(EMBEDDING, "embedding"), (RERANKER, "reranker"), (CHAT, "chat")]
+)
+def test_many_texts_have_the_counts_of_each_alone(
+    models: GgufModels, name: str, kind: GgufKind
+) -> None:
+    """Specials too, blanks at the ends, and no token that reaches over two texts."""
+    texts = [*TEXTS, "", " ", "\n\n", " led", "[SEP] <bos> </s>", "東京" * 40, "un", "able", "-1"]
+    alone = [models.count_tokens(name, kind, [text])[0] for text in texts]
+    assert models.count_tokens(name, kind, texts) == alone
+
+
+def test_counting_ten_thousand_words_takes_few_requests(models: GgufModels) -> None:
+    """A text of as many Han characters between blanks; a request each took half a minute."""
+    words = [f"w{number}" for number in range(10_000)]
+    begun = monotonic()
+    counts = models.count_tokens(EMBEDDING, "embedding", words)
+    assert monotonic() - begun < 10
+    assert counts[::5000] == [
+        models.count_tokens(EMBEDDING, "embedding", [w])[0] for w in words[::5000]
+    ]
 
 
 def test_a_text_too_long_is_refused_or_cut_at_the_limit(models: GgufModels) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,12 @@ _CONNECTIONS = 24
 _CONNECT_S = 5.0
 _PROBE_S = 2.0
 _STOP = ["\nHuman:", "\nSystem:"]
+_COUNTED_AT_ONCE = 4096
+"""Texts of a request for counts, which other callers of the server wait for."""
+_COUNTED_CHARS = 1 << 18
+"""Characters of them, unless a single text has more."""
+_BETWEEN = -1
+"""No token has this number: llama.cpp takes numbers among texts for tokens, and gives them back."""
 
 
 class LlamaClient:
@@ -49,6 +55,7 @@ class LlamaClient:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(timeout_s, connect=_CONNECT_S, pool=timeout_s),
         )
+        self._specials: int | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, one row a text; `NotFiniteError` where one is not."""
@@ -105,10 +112,39 @@ class LlamaClient:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of ``text``, special ones included."""
-        tokens = self._post("/tokenize", {"content": text, "add_special": True}).get("tokens")
+        return len(self._tokens(text, special=True))
+
+    def count_each(self, texts: Sequence[str]) -> list[int]:
+        """The same of each text, by a request for thousands: one has a price, however short."""
+        if len(texts) < 2:
+            return [self.count_tokens(text) for text in texts]
+        if self._specials is None:
+            self._specials = self.count_tokens("")
+        return [
+            self._specials + count
+            for part in _counted_at_once(texts)
+            for count in self._counts(part)
+        ]
+
+    def _counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text without special ones, which a list as a whole would get once."""
+        content: list[str | int] = [_BETWEEN] * (2 * len(texts) - 1)
+        content[::2] = texts
+        counts = [0]
+        for token in self._tokens(content, special=False):
+            if token == _BETWEEN:
+                counts.append(0)
+            else:
+                counts[-1] += 1
+        if len(counts) != len(texts):
+            raise ModelFailedError("the model's server does not tell the texts' tokens apart")
+        return counts
+
+    def _tokens(self, content: str | list[str | int], *, special: bool) -> list[Any]:
+        tokens = self._post("/tokenize", {"content": content, "add_special": special}).get("tokens")
         if not isinstance(tokens, list):
             raise ModelFailedError("the model's server gave no tokens")
-        return len(tokens)
+        return tokens
 
     def context(self) -> int:
         """Most tokens of an input, as the server is set up."""
@@ -146,6 +182,17 @@ class LlamaClient:
     def close(self) -> None:
         """Release the connections."""
         self._http.close()
+
+
+def _counted_at_once(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts in parts that are asked for at once."""
+    start = chars = 0
+    for end, text in enumerate(texts):
+        if end > start and (end - start == _COUNTED_AT_ONCE or chars + len(text) > _COUNTED_CHARS):
+            yield texts[start:end]
+            start, chars = end, 0
+        chars += len(text)
+    yield texts[start:]
 
 
 def _refusal(status: int, answer: Any) -> ModelFailedError | TextTooLongError:

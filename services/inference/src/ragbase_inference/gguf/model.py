@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,6 @@ __all__ = ["GgufInfo", "LlamaModel", "fitting"]
 
 _BATCH = 32
 """Texts a request: other callers get their turn between two."""
-_WORD_CHARS = 48
-_WORDS_KEPT = 65_536
-"""Counts of short texts are remembered: splitters ask for each word of a document."""
 _PAIR_SPECIALS = 4
 """Most special tokens between and around the two texts of a pair."""
 
@@ -58,7 +54,6 @@ class LlamaModel:
         self._template = template
         self._scores_are_logits = scores_are_logits
         self._need_bytes = need_bytes
-        self._count_word = lru_cache(_WORDS_KEPT)(client.count_tokens)
 
     @property
     def alive(self) -> bool:
@@ -76,28 +71,24 @@ class LlamaModel:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, special ones included."""
-        return [self._count(text) for text in texts]
-
-    def _count(self, text: str) -> int:
-        return (self._count_word if len(text) <= _WORD_CHARS else self._client.count_tokens)(text)
+        return self._client.count_each(texts)
 
     def embed(self, texts: Sequence[str], *, cut: bool) -> NDArray[np.float32]:
         """Unit vectors (texts, dimension); texts too long are cut, or `TextTooLongError`."""
         if not texts:
             return np.empty((0, self.info.dimension or 0), np.float32)
-        taken = [self._fitted(index, text, cut=cut) for index, text in enumerate(texts)]
+        limit, taken = self.info.max_tokens, list(texts)
+        for index, tokens in self._too_long(taken, limit):
+            if not cut:
+                raise TextTooLongError(index, tokens, limit)
+            taken[index] = fitting(taken[index], limit, self._client.count_tokens)
         return np.concatenate([self._client.embed(batch) for batch in _batches(taken)])
 
-    def _fitted(self, index: int, text: str, *, cut: bool) -> str:
-        limit = self.info.max_tokens
-        if len(text.encode()) + _PAIR_SPECIALS <= limit:  # a token has a byte at least
-            return text
-        tokens = self._client.count_tokens(text)
-        if tokens <= limit:
-            return text
-        if not cut:
-            raise TextTooLongError(index, tokens, limit)
-        return fitting(text, limit, self._client.count_tokens)
+    def _too_long(self, texts: Sequence[str], limit: int) -> list[tuple[int, int]]:
+        """Places of the texts of more than ``limit`` tokens, and how many each has."""
+        places = [place for place, text in enumerate(texts) if not _is_short(text, limit)]
+        counts = self._client.count_each([texts[place] for place in places])
+        return [each for each in zip(places, counts, strict=True) if each[1] > limit]
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score in 0…1 a text, in their order. The query keeps at most half of the room."""
@@ -106,8 +97,9 @@ class LlamaModel:
         room = self.info.max_tokens - _PAIR_SPECIALS
         count = self._client.count_tokens
         query = fitting(query, room // 2, count)
-        left = room - count(query)
-        taken = [fitting(text, left, count) for text in texts]
+        left, taken = room - count(query), list(texts)
+        for place, _ in self._too_long(taken, left):
+            taken[place] = fitting(taken[place], left, count)
         scores = np.concatenate([self._client.rerank(query, batch) for batch in _batches(taken)])
         found: list[float] = (sigmoid(scores) if self._scores_are_logits else scores).tolist()
         return found
@@ -126,7 +118,7 @@ class LlamaModel:
 
 def fitting(text: str, limit: int, count: Callable[[str], int]) -> str:
     """The longest beginning of ``text`` that ``count``s at most ``limit`` tokens, or near it."""
-    if len(text.encode()) + _PAIR_SPECIALS <= limit or count(text) <= limit:
+    if _is_short(text, limit) or count(text) <= limit:
         return text
     fits, fails = 0, len(text)
     while fails - fits > 1:
@@ -136,6 +128,11 @@ def fitting(text: str, limit: int, count: Callable[[str], int]) -> str:
         else:
             fails = middle
     return text[:fits]
+
+
+def _is_short(text: str, limit: int) -> bool:
+    """Whether it need not be counted: a token has a byte at least."""
+    return len(text.encode()) + _PAIR_SPECIALS <= limit
 
 
 def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
