@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import socket
-import tempfile
 import threading
 import time
 import uuid
@@ -32,6 +31,7 @@ from fastapi import FastAPI
 from ragbase.embedded import FAST_SETTINGS, EmbeddedPostgres
 from ragbase.storage.migrations import migrate
 from ragbase.storage.pool import Connection, Database
+from services.api.tests.scratch import scratch_folder
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -70,8 +70,7 @@ def _no_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def state_dir() -> Iterator[Path]:
     """A folder that the server's unprivileged user can reach when the tests run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="ragbase-tests-"))
-    folder.chmod(0o711)
+    folder = scratch_folder()
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
