@@ -86,9 +86,9 @@ def fuse(
         documents.update(zip(chunks, [hit.document_id for hit in hits], strict=True))
         contributions = _contributions(arm, hits, fusion, weights, normalise)
         parts[arm] = dict(zip(chunks, contributions, strict=True))
-    # Rows are made of the first alone: a search makes a page of hundreds.
     given = [part.get for part in parts.values()]
-    scored = [(-math.fsum([get(chunk, 0.0) for get in given]), chunk) for chunk in documents]
+    contenders = _contenders(list(parts.values()), limit)
+    scored = [(-math.fsum([get(chunk, 0.0) for get in given]), chunk) for chunk in contenders]
     scored.sort()
     return [
         FusedHit(
@@ -99,6 +99,23 @@ def fuse(
         )
         for score, chunk in scored[:limit]
     ]
+
+
+def _contenders(parts: Sequence[Mapping[int, float]], limit: int | None) -> set[int]:
+    """Chunks that may be among the first ``limit``: of hundreds, a page's rows and few others.
+
+    One that a single arm names, below ``limit`` others of that arm, has all of those before it.
+    """
+    found: set[int] = set()
+    for at, part in enumerate(parts):
+        if limit is None or len(part) <= limit:
+            found |= part.keys()
+        elif limit > 0:
+            least = sorted(part.values(), reverse=True)[limit - 1]
+            found.update([chunk for chunk, value in part.items() if value >= least])
+            for other in parts[:at]:
+                found |= part.keys() & other.keys()
+    return found
 
 
 def counted_arms(

@@ -61,14 +61,11 @@ class Highlighter:
         if not self._vocabulary.has_read(content):
             self._consider(runs)
             self._vocabulary.remember(content, runs)
-        matching = self._matching
         spans: list[Span] = []
-        at = 0
-        for run in runs:
-            if run in matching:
-                at = _next_run(content, run, at)
-                spans += [(at + start, at + end) for start, end in self._matches_of(run)]
-                at += len(run)
+        for run in self._matching.intersection(runs):
+            matches = self._matches_of(run)
+            for at in _standing(content, run):
+                spans += [(at + start, at + end) for start, end in matches]
         return _merged(spans)[:HIGHLIGHTS_MAX]
 
     def _matches_of(self, run: str) -> list[Span]:
@@ -183,15 +180,15 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _next_run(content: str, run: str, at: int) -> int:
-    """Where ``run`` first stands from ``at`` on, between white space or the ends of ``content``."""
-    while True:
-        at = content.index(run, at)
+def _standing(content: str, run: str) -> Iterator[int]:
+    """Where ``run`` stands between white space or the ends of ``content``."""
+    at = content.find(run)
+    while at >= 0:
         end = at + len(run)
         opens = at == 0 or content[at - 1].isspace()
         if opens and (end == len(content) or content[end].isspace()):
-            return at
-        at = end  # none starts inside: there is no white space in a run
+            yield at
+        at = content.find(run, end)  # none starts inside: there is no white space in a run
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
