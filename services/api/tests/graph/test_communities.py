@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -122,6 +123,32 @@ async def test_callers_at_the_same_time_wait_for_one_computation(
     communities = PostgresCommunities(db)
     answers = await asyncio.gather(*(communities.of("concept", [1]) for _ in range(8)))
     assert all(answer == answers[0] for answer in answers)
+    assert computed == [1]
+
+
+async def test_what_a_caller_did_not_wait_for_is_computed_once_and_kept(
+    db: Database, connection: Connection, computed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Callers in a hurry begin no second computation beside the first."""
+    for name in "AB":
+        await concept(connection, name)
+    await relate(connection, "A", "B")
+    go = threading.Event()
+    compute = module._computed
+
+    def slow(nodes, edges):
+        go.wait(30)
+        return compute(nodes, edges)
+
+    monkeypatch.setattr(module, "_computed", slow)
+    communities = PostgresCommunities(db)
+    try:
+        for _ in range(5):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(communities.of("concept", [1]), 0.2)
+    finally:
+        go.set()
+    assert len(await communities.of("concept", [1])) == 2
     assert computed == [1]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import httpx
 import pytest
 
+from ragbase.graph import communities
 from ragbase.storage.pool import Connection
 
 from ..graph_rows import add_document, entity_ids
@@ -134,6 +136,34 @@ async def test_communities_have_a_bound(open_app: OpenApp) -> None:
     answer = await api.get("/v1/graph/communities")
     assert (answer.status_code, answer.json()["code"]) == (422, "graph_too_large")
     assert "RAGBASE_COMMUNITIES_MAX" in answer.json()["detail"]
+
+
+async def test_communities_that_take_too_long_are_503_and_there_later(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B089: within RAGBASE_GRAPH_TIMEOUT; what was computed meanwhile is what the next call gets."""
+    _, api = await open_app(graph_timeout_s=0.5)
+    await draw(api, "AB", "BC")
+    computed, go = [], threading.Event()
+    compute = communities._computed
+
+    def slow(nodes, edges):
+        go.wait(30)
+        computed.append(len(edges))
+        return compute(nodes, edges)
+
+    monkeypatch.setattr(communities, "_computed", slow)
+    try:
+        for _ in range(3):
+            answer = await api.get("/v1/graph/communities")
+            assert (answer.status_code, answer.json()["code"]) == (503, "graph_timeout")
+            assert "RAGBASE_GRAPH_TIMEOUT" in answer.json()["detail"]
+    finally:
+        go.set()
+    answer = await api.get("/v1/graph/communities")
+    assert answer.status_code == 200, answer.text
+    assert [row["name"] for row in answer.json()] == ["A", "B", "C"]
+    assert computed == [2]
 
 
 async def test_entities_are_walked_likewise(api: httpx.AsyncClient, connection: Connection) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ragbase.errors import InvalidInputError
 from ragbase.graph.leiden import numbered, partition
+from ragbase.graph.shared_work import SharedWork
 from ragbase.models.graph_reads import GraphKind
 from ragbase.storage.pool import Connection, Database
 
@@ -77,13 +78,14 @@ class PostgresCommunities:
         self._database = database
         self._most = most
         self._kept: OrderedDict[_Key, tuple[_State, dict[int, int]]] = OrderedDict()
-        self._turn = asyncio.Lock()
+        self._shared = SharedWork(self._compute)
 
     async def of(self, kind: GraphKind, collections: Sequence[int]) -> dict[int, int]:
         """Every node of the collections → its community, from 0, the largest first; −1: isolated.
 
-        Directions are ignored, parallel relations count each. One computation runs at a time.
-        Raises `InvalidInputError` (``graph_too_large``) beyond the bound. Do not change the answer.
+        Directions are ignored, parallel relations count each. One computation runs at a time; it
+        goes on, and its answer is kept, where callers do not wait for it. Raises
+        `InvalidInputError` (``graph_too_large``) beyond the bound. Do not change the answer.
         """
         key: _Key = (kind, tuple(sorted(set(collections))))
         async with self._database.acquire() as connection:
@@ -91,18 +93,20 @@ class PostgresCommunities:
         if (known := self._known(key, state)) is not None:
             return known
         self._check_size(state)
-        async with self._turn:
-            async with self._database.acquire() as connection:
-                state = await _state(connection, key)
-                if (known := self._known(key, state)) is not None:
-                    return known
-                self._check_size(state)
-                # Read after the state: what changes in between makes the next call compute again.
-                nodes = await connection.fetch(_NODES[kind], key[1])
-                edges = await connection.fetch(_EDGES[kind], key[1])
-            found = await asyncio.to_thread(_computed, nodes, edges)
-            self._keep(key, state, found)
-            return found
+        return await self._shared.of(key)
+
+    async def _compute(self, key: _Key) -> dict[int, int]:
+        async with self._database.acquire() as connection:
+            state = await _state(connection, key)
+            if (known := self._known(key, state)) is not None:
+                return known
+            self._check_size(state)
+            # Read after the state: what changes in between makes the next call compute again.
+            nodes = await connection.fetch(_NODES[key[0]], key[1])
+            edges = await connection.fetch(_EDGES[key[0]], key[1])
+        found = await asyncio.to_thread(_computed, nodes, edges)
+        self._keep(key, state, found)
+        return found
 
     def _known(self, key: _Key, state: _State) -> dict[int, int] | None:
         kept = self._kept.get(key)

@@ -108,13 +108,13 @@ class GraphReadService(GraphBound):
     ) -> list[tuple[GraphNode, int]]:
         """Every node with its community, by community, name and id; −1: without relations.
 
-        Raises `NotFoundError` for the collection, `InvalidInputError` (``graph_too_large``).
+        Raises `NotFoundError` for the collection, `InvalidInputError` (``graph_too_large``),
+        `DeadlineExceededError`: they are computed all the same, so that a later call finds them.
         """
         self._require_graph()
         where = await self._collections.get(collection)
-        reading = self._stores.begin()
-        found = await reading.communities(kind, [where.id])
-        reading.warn(trace)
+        async with self._reading(trace) as reading:
+            found = await reading.communities(kind, [where.id])
         async with self._database.read() as connection:
             nodes = await all_nodes(connection, kind, [where.id])
         return await asyncio.to_thread(_in_communities, nodes, found)
