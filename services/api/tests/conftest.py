@@ -82,7 +82,12 @@ def server_url(state_dir: Path) -> Iterator[str]:
     if given:
         yield given
         return
-    settings = {**FAST_SETTINGS, "shared_buffers": "128MB", "max_connections": "100"}
+    settings = {
+        **FAST_SETTINGS,
+        "shared_buffers": "128MB",
+        "max_connections": "100",
+        "max_wal_size": "256MB",
+    }
     with EmbeddedPostgres(state_dir / "postgres", settings=settings) as server:
         yield server.dsn
 

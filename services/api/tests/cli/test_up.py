@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,9 +88,11 @@ def command(*arguments: str, **environment: str) -> Iterator[Command]:
 
 
 @pytest.fixture
-def home(state_dir: Path) -> Path:
+def home(state_dir: Path) -> Iterator[Path]:
     """A state folder that Postgres' user can reach when the tests run as root."""
-    return state_dir / f"home-{time.monotonic_ns()}"
+    folder = state_dir / f"home-{time.monotonic_ns()}"
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_state_survives_ctrl_c_and_a_second_start(home: Path) -> None:
