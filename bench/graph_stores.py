@@ -50,7 +50,7 @@ ENTITIES = 20_000
 CALLS = 60
 WRITES = 200
 START_S = 240.0
-READINGS = ("expand_1", "expand_2", "edges", "neighbours_1", "neighbours_3", "hub_3", "path")
+READINGS = ("expand_1", "expand_2", "neighbours_1", "neighbours_3", "hub_3", "path")
 
 
 def main() -> int:
@@ -179,7 +179,6 @@ async def _readings(
     calls: dict[str, tuple[Sequence[Any], Callable[[GraphStore, Any], Awaitable[Any]]]] = {
         "expand_1": (seeds, lambda store, some: store.expand(some, 1)),
         "expand_2": (seeds, lambda store, some: store.expand(some, 2)),
-        "edges": (around, lambda store, some: store.edges(some)),
         "neighbours_1": (seeds, lambda s, some: s.neighbours("entity", some[0], 1, [1], 100)),
         "neighbours_3": (seeds, lambda s, some: s.neighbours("entity", some[0], 3, [1], 1000)),
         "hub_3": ([hub] * 10, lambda store, one: store.expand([one], 3)),

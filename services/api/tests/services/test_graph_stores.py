@@ -58,14 +58,16 @@ AWAY = UnavailableError("away", code="graph_store_unavailable")
 
 async def test_the_projection_is_read_where_it_is_chosen_and_whole(db: Database) -> None:
     projection, marked = await complete(db, Store("bolt"))
-    assert await GraphStores(POSTGRES, projection, "bolt").begin().edges([1, 2]) == "bolt"
-    assert await GraphStores(POSTGRES, projection, "postgres").begin().edges([1, 2]) == "postgres"
-    assert await GraphStores(POSTGRES).begin().edges([1, 2]) == "postgres"
+    assert await GraphStores(POSTGRES, projection, "bolt").begin().expand([1, 2], 1) == "bolt"
+    assert (
+        await GraphStores(POSTGRES, projection, "postgres").begin().expand([1, 2], 1) == "postgres"
+    )
+    assert await GraphStores(POSTGRES).begin().expand([1, 2], 1) == "postgres"
 
     marked.found = Mark("of another graph", None)
     await projection.probe()
     reading = GraphStores(POSTGRES, projection, "bolt").begin()
-    assert await reading.edges([1, 2]) == "postgres"
+    assert await reading.expand([1, 2], 1) == "postgres"
     trace = Trace()
     reading.warn(trace)
     assert [warning.code for warning in trace.warnings] == ["graph_store_filling"]
@@ -77,7 +79,6 @@ async def test_a_reading_under_a_filter_is_postgres_alone(db: Database) -> None:
     reading = GraphStores(POSTGRES, projection, "bolt").begin()
     condition: Any = lambda first: None  # noqa: E731 - never called
     assert await reading.expand([1], 1, condition) == "postgres"
-    assert await reading.edges([1, 2], condition) == "postgres"
 
 
 @pytest.mark.parametrize("error", [AWAY, UpstreamError("refused")])
@@ -122,4 +123,4 @@ async def test_auto_reads_what_was_measured_to_be_faster_there(
     monkeypatch.setattr(graph_stores, "AUTO", frozenset({"path"}))
     reading = GraphStores(POSTGRES, projection, "auto").begin()
     assert await reading.path("concept", 1, 2, [1], 3) == "bolt"
-    assert await reading.edges([1, 2]) == "postgres"
+    assert await reading.expand([1, 2], 1) == "postgres"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragbase.errors import UnavailableError
 from ragbase.graph.leiden import numbered
-from ragbase.graph.store import EDGES_MAX, CompileCondition, Step
+from ragbase.graph.store import CompileCondition, Step
 from ragbase.graph.walks import Link, walk_around, walk_between, walk_out
 from ragbase.models.graph_reads import GraphKind
 
@@ -33,11 +33,6 @@ _AROUND = """
     UNWIND targets + sources AS id
     WITH DISTINCT id WHERE NOT id IN $seen
     RETURN id ORDER BY id LIMIT $room
-"""
-_AMONG = """
-    MATCH (a:base)-[:DIRECTED]->(b:base)
-    WHERE a.ragbase_id IN $ids AND b.ragbase_id IN $ids
-    RETURN a.ragbase_id AS source, b.ragbase_id AS target ORDER BY source, target LIMIT $most
 """
 _OUT = """
     UNWIND $level AS id
@@ -75,16 +70,6 @@ class BoltGraphStore:
         """See `GraphStore.expand`."""
         _refuse(filtered)
         return await walk_around(partial(self._reached, _AROUND, {}), seeds, hops)
-
-    async def edges(
-        self, ids: Sequence[int], filtered: CompileCondition | None = None
-    ) -> list[tuple[int, int]]:
-        """See `GraphStore.edges`."""
-        _refuse(filtered)
-        if len(ids) < 2:
-            return []
-        rows = await self._bolt.read(_AMONG, ids=list(ids), most=EDGES_MAX)
-        return [(source, target) for source, target in rows]
 
     async def neighbours(
         self, kind: GraphKind, start: int, depth: int, collections: Sequence[int], limit: int

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from ragbase.graph.communities import PostgresCommunities
-from ragbase.graph.rows import RowCondition
-from ragbase.graph.store import EDGES_MAX, CompileCondition, Step
+from ragbase.graph.rows import RowCondition, told_by
+from ragbase.graph.store import CompileCondition, Step
 from ragbase.graph.walks import Link, walk_around, walk_between, walk_out
 from ragbase.models.graph_reads import GraphKind
 from ragbase.storage.pool import Connection, Database
@@ -23,10 +23,6 @@ _NAMED = """
     )
     ORDER BY s.place
 """
-_TOLD = """ AND EXISTS (
-        SELECT FROM relation_mentions t JOIN chunks c ON c.id = t.chunk_id
-        WHERE t.relation_id = r.id AND ({condition})
-    )"""
 _AROUND = """
     SELECT DISTINCT n.id
     FROM unnest($1::bigint[]) AS s (id)
@@ -44,12 +40,6 @@ _AROUND = """
     WHERE n.id <> ALL($2::bigint[])
     ORDER BY n.id
     LIMIT $4
-"""
-_AMONG = """
-    SELECT r.source_id, r.target_id FROM relations r
-    WHERE r.source_id = ANY($1::bigint[]) AND r.target_id = ANY($1::bigint[]){told}
-    ORDER BY r.source_id, r.target_id
-    LIMIT {edges:d}
 """
 _OUT = """
     SELECT DISTINCT n.id
@@ -116,21 +106,9 @@ class PostgresGraphStore:
             if filtered is not None and seeds:
                 seeds = await _named(connection, seeds, filtered(2))
             condition = filtered(5) if filtered else None
-            statement = _AROUND.format(told=_told(condition))
+            statement = _AROUND.format(told=told_by(condition))
             reached = partial(_reached, connection, statement, condition.args if condition else ())
             return await walk_around(reached, seeds, hops)
-
-    async def edges(
-        self, ids: Sequence[int], filtered: CompileCondition | None = None
-    ) -> list[tuple[int, int]]:
-        """See `GraphStore.edges`."""
-        if len(ids) < 2:
-            return []
-        condition = filtered(2) if filtered else None
-        statement = _AMONG.format(told=_told(condition), edges=EDGES_MAX)
-        async with self._database.read() as connection:
-            rows = await connection.fetch(statement, ids, *(condition.args if condition else ()))
-        return [(row[0], row[1]) for row in rows]
 
     async def neighbours(
         self, kind: GraphKind, start: int, depth: int, collections: Sequence[int], limit: int
@@ -177,7 +155,3 @@ async def _reached(
 ) -> list[int]:
     rows = await connection.fetch(statement, level, seen, fanout, room, *args)
     return [row[0] for row in rows]
-
-
-def _told(condition: RowCondition | None) -> str:
-    return _TOLD.format(condition=condition.sql) if condition else ""

@@ -1,10 +1,15 @@
-"""Which chunks a reading of the graph may touch."""
+"""Which chunks a reading of the graph may touch, and which relations those tell of."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-__all__ = ["RowCondition"]
+__all__ = ["RowCondition", "told_by"]
+
+_TOLD: Final = """ AND EXISTS (
+        SELECT FROM relation_mentions t JOIN chunks c ON c.id = t.chunk_id
+        WHERE t.relation_id = r.id AND ({condition})
+    )"""
 
 
 class RowCondition(Protocol):
@@ -15,3 +20,8 @@ class RowCondition(Protocol):
 
     @property
     def args(self) -> list[Any]: ...
+
+
+def told_by(condition: RowCondition | None) -> str:
+    """One more condition (``AND …``) on ``r``, a row of ``relations``; none without ``condition``."""
+    return _TOLD.format(condition=condition.sql) if condition else ""

@@ -15,7 +15,6 @@ from ragbase.graph.rows import RowCondition
 from ragbase.models.graph_reads import GraphKind
 
 __all__ = [
-    "EDGES_MAX",
     "FANOUT",
     "NODES_MAX",
     "PATH_NODES_MAX",
@@ -31,8 +30,6 @@ FANOUT: Final = 100
 """Of a node's relations a step follows those to so many nodes of least id, in each direction."""
 NODES_MAX: Final = 200
 """Entities of an expansion: nearer ones and lower ids first."""
-EDGES_MAX: Final = 500
-"""Relations among them, by the ids of source and target."""
 PATH_NODES_MAX: Final = 50_000
 """Nodes looked at for a path; a search that would need more gives up."""
 
@@ -58,11 +55,6 @@ class GraphStore(Protocol):
 
         ``filtered``: a relation counts that a matching chunk tells of, a seed that one names.
         """
-
-    async def edges(
-        self, ids: Sequence[int], filtered: CompileCondition | None = None
-    ) -> list[tuple[int, int]]:
-        """(source, target) of the relations among entities, in that order; at most `EDGES_MAX`."""
 
     async def neighbours(
         self, kind: GraphKind, start: int, depth: int, collections: Sequence[int], limit: int

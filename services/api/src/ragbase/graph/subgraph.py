@@ -1,7 +1,8 @@
 """What the entities and relations of a subgraph say, read from Postgres by ids.
 
 The ids come from a `ragbase.graph.store.GraphStore`, which may lag behind: what is gone, or of no
-collection that may be seen, falls out here.
+collection that may be seen, falls out here. The relations among them are told from here too: what
+they say is read anyway, and an index that holds both ends finds them whatever hangs on a hub.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ragbase.graph.rows import RowCondition
+from ragbase.graph.rows import RowCondition, told_by
 from ragbase.storage.pool import Connection
 
-__all__ = ["Edge", "Node", "load_edges", "load_nodes"]
+__all__ = ["EDGES_MAX", "Edge", "Node", "load_edges", "load_nodes"]
 
 _NODES = """
     SELECT e.id, e.name, e.type, e.description, k.name,
@@ -23,8 +24,12 @@ _NODES = """
 """
 _EDGES = """
     SELECT r.source_id, r.target_id, t.descriptions, t.weight, t.keywords
-    FROM unnest($1::bigint[], $2::bigint[]) AS u (source, target)
-    JOIN relations r ON r.source_id = u.source AND r.target_id = u.target
+    FROM (
+        SELECT r.id, r.source_id, r.target_id FROM relations r
+        WHERE r.source_id = ANY($1::bigint[]) AND r.target_id = ANY($1::bigint[]){told}
+        ORDER BY r.source_id, r.target_id
+        LIMIT {most:d}
+    ) r
     CROSS JOIN LATERAL (
         SELECT sum(t.weight) AS weight,
             array_agg(t.description ORDER BY t.chunk_id) AS descriptions,
@@ -40,6 +45,8 @@ _EDGES = """
     ORDER BY r.source_id, r.target_id
 """
 _DESCRIPTIONS_MAX: Final = 3
+EDGES_MAX: Final = 500
+"""Relations among some entities, by the ids of source and target."""
 
 
 class Node(NamedTuple):
@@ -75,18 +82,22 @@ async def load_nodes(
 
 async def load_edges(
     connection: Connection,
-    pairs: Sequence[tuple[int, int]],
+    ids: Sequence[int],
     filtered: RowCondition | None = None,
 ) -> list[Edge]:
-    """The relations of these (source, target) that exist. ``filtered`` is compiled with ``first=3``."""
-    if not pairs:
+    """The relations among these entities, by the ids of source and target; at most `EDGES_MAX`.
+
+    ``filtered``: those that a matching chunk tells of, and what such chunks say; ``first=2``.
+    """
+    if len(ids) < 2:
         return []
     statement = _EDGES.format(
         joined="JOIN chunks c ON c.id = t.chunk_id" if filtered else "",
         matching=f" AND ({filtered.sql})" if filtered else "",
+        told=told_by(filtered),
+        most=EDGES_MAX,
     )
-    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    rows = await connection.fetch(statement, sources, targets, *(filtered.args if filtered else ()))
+    rows = await connection.fetch(statement, ids, *(filtered.args if filtered else ()))
     return [
         Edge(source, target, _lines(descriptions), float(weight or 0.0), _words(keywords))
         for source, target, descriptions, weight, keywords in rows

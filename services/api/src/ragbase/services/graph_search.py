@@ -140,12 +140,11 @@ class GraphSearchService:
             )
         filtered = _compiled(node)
         ids = await reading.expand(list(linked.seeds()), request.hops, filtered)
-        pairs = await reading.edges(ids, filtered)
         async with self._database.acquire() as connection:
             nodes = await load_nodes(connection, ids, visible) if ids else []
-            edges = await load_edges(connection, pairs, filtered(3) if filtered else None)
-            graph_s = perf_counter() - started
             there = [one.id for one in nodes]
+            edges = await load_edges(connection, there, filtered(2) if filtered else None)
+            graph_s = perf_counter() - started
             chunks, scores = await _chunks(connection, request, linked, there, node)
         return GraphFindings(
             linked=linked,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["WARNING", "GraphReading", "GraphStores", "Projection", "StoreChoice"]
 
 StoreChoice: TypeAlias = Literal["auto", "postgres", "bolt"]
-Reading: TypeAlias = Literal["expand", "edges", "neighbours", "path", "communities"]
+Reading: TypeAlias = Literal["expand", "neighbours", "path", "communities"]
 
 AUTO: Final[frozenset[Reading]] = frozenset()
 """Readings that ``auto`` puts to the projection: those that it answered sooner."""
@@ -110,14 +110,6 @@ class GraphReading:
         if filtered is not None:
             return await self._postgres.expand(seeds, hops, filtered)
         return await self._put("expand", lambda store: store.expand(seeds, hops))
-
-    async def edges(
-        self, ids: Sequence[int], filtered: CompileCondition | None = None
-    ) -> list[tuple[int, int]]:
-        """See `GraphStore.edges`."""
-        if filtered is not None:
-            return await self._postgres.edges(ids, filtered)
-        return await self._put("edges", lambda store: store.edges(ids))
 
     async def neighbours(
         self, kind: GraphKind, start: int, depth: int, collections: Sequence[int], limit: int
