@@ -85,3 +85,31 @@ def test_a_model_in_several_files_is_one(folder: GgufFolder) -> None:
     (found,) = [file for file in folder.files() if file.name.startswith("big")]
     assert found.name == "big-00001-of-00003"
     assert found.bytes == 6
+
+
+def test_a_version_tells_a_replaced_file_and_one_written_over(folder: GgufFolder) -> None:
+    path = folder.root / "embedding" / "a.gguf"
+
+    def version() -> str:
+        return folder.find("a", "embedding").version
+
+    first = version()
+    assert first == version() != folder.find("b", "embedding").version
+    other = folder.root / "other"
+    other.write_bytes(path.read_bytes())
+    stat = path.stat()
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.replace(path)  # the same bytes, size and time
+    second = version()
+    assert second != first
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
+    assert version() not in (first, second)
+
+
+def test_a_version_is_of_all_parts(folder: GgufFolder) -> None:
+    for part in (1, 2):
+        write_gguf(folder.root / "chat" / f"big-0000{part}-of-00002.gguf", LLAMA)
+    first = folder.find("big-00001-of-00002", "chat").version
+    with (folder.root / "chat" / "big-00002-of-00002.gguf").open("ab") as file:
+        file.write(b"x")
+    assert folder.find("big-00001-of-00002", "chat").version != first

@@ -13,18 +13,21 @@ import numpy as np
 import psutil
 import pytest
 
+import ragbase_inference.gguf.models as models_module
 from bench.gguf_models import CHAT, EMBEDDING, OTHER_EMBEDDING, RERANKER
 from ragbase_inference.errors import ClosedError
 from ragbase_inference.gguf.errors import (
     NotLoadedError,
+    ReplacedFileError,
     ServedElsewhereError,
     TooMuchMemoryError,
     UnknownModelError,
     UnusableFileError,
     WrongKindOfFileError,
 )
+from ragbase_inference.gguf.model import LlamaModel
 from ragbase_inference.gguf.models import GgufModels
-from ragbase_inference.gguf.opening import plan
+from ragbase_inference.gguf.opening import Plan, plan
 from ragbase_inference.gguf.options import GgufOptions, LlamaServer
 
 from .conftest import OPTIONS
@@ -144,6 +147,121 @@ def test_a_file_that_comes_later_is_found_and_one_that_goes_is_not(
     with pytest.raises(UnknownModelError):
         own.embed("late", ["a"])
     own.unload("late")
+
+
+def put(root: Path, source: str, name: str = "mine") -> None:
+    """A copy of another model's file under this name, by one rename."""
+    new = root / "embedding" / f".{name}.new"
+    shutil.copy(root / "embedding" / f"{source}.gguf", new)
+    new.replace(root / "embedding" / f"{name}.gguf")
+
+
+def test_a_file_put_in_anothers_place_is_loaded_by_the_next_use(
+    own: GgufModels, root: Path
+) -> None:
+    put(root, OTHER_EMBEDDING)
+    assert own.embed("mine", ["a"]).shape == (1, 64)
+    before = own.info("mine", "embedding")
+    put(root, EMBEDDING)
+    assert own.embed("mine.gguf", ["a"]).shape == (1, 384)
+    after = own.info("mine", "embedding")
+    assert (before.dimension, after.dimension) == (64, 384)
+    assert before.version != after.version
+    assert states(own).count(("embedding", "mine", True)) == 1
+
+
+def test_who_began_with_a_file_ends_with_it_and_never_mixes(own: GgufModels, root: Path) -> None:
+    put(root, OTHER_EMBEDDING)
+    old = own.info("mine", "embedding").version
+    first = own.embed("mine", ["a"], version=old)
+    put(root, EMBEDDING)
+    own.load("mine", "embedding")
+    assert np.array_equal(own.embed("mine", ["a"], version=old), first), "still in memory"
+    assert own.count_tokens("mine", "embedding", ["a b"], version=old) == [4]
+    (root / "embedding" / "mine.gguf").unlink()
+    assert np.array_equal(own.embed("mine", ["a"], version=old), first)
+    put(root, EMBEDDING)
+    own.unload("mine")
+    assert ("embedding", "mine", False) in states(own), "both are gone"
+    with pytest.raises(ReplacedFileError, match="mine"):
+        own.embed("mine", ["a"], version=old)
+    assert own.embed("mine", ["a"]).shape == (1, 384)
+
+
+def test_a_model_whose_file_was_replaced_gives_its_memory_back(
+    own: GgufModels, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, OTHER_EMBEDDING)
+    own.load("mine", "embedding")
+    put(root, EMBEDDING)
+    before = {child.pid for child in children()}
+    own.load("mine", "embedding")
+    assert len(children()) == len(before) + 1, "calls may be between two of theirs"
+    monkeypatch.setattr("ragbase_inference.gguf.models._REPLACED_IDLE_S", 0.0)
+    own.load("mine", "embedding")
+    assert len(children()) == len(before)
+    assert own.embed("mine", ["a"]).shape == (1, 384)
+
+
+def test_a_file_replaced_while_it_is_loaded_is_not_taken_for_the_new_one(
+    own: GgufModels, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, OTHER_EMBEDDING)
+    opened = models_module.open_file
+    loads: list[str] = []
+
+    def open_late(planned: Plan, options: GgufOptions, stop: Event) -> LlamaModel:
+        loads.append(planned.file.version)
+        if len(loads) == 1:
+            put(root, EMBEDDING)
+        return opened(planned, options, stop)
+
+    monkeypatch.setattr(models_module, "open_file", open_late)
+    assert own.embed("mine", ["a"]).shape == (1, 384)
+    assert len(set(loads)) == 2
+
+
+def test_a_broken_file_in_anothers_place_is_told_and_a_sound_one_heals(
+    own: GgufModels, root: Path
+) -> None:
+    put(root, OTHER_EMBEDDING)
+    own.load("mine", "embedding")
+    (root / "embedding" / "bad.gguf").write_bytes(b"GGUF")
+    put(root, "bad")
+    with pytest.raises(UnusableFileError, match="mine"):
+        own.embed("mine", ["a"])
+    put(root, OTHER_EMBEDDING)
+    assert own.embed("mine", ["a"]).shape == (1, 64)
+
+
+def test_eight_clients_see_only_whole_models_while_files_are_replaced(
+    own: GgufModels, root: Path
+) -> None:
+    """Facts and vectors of a caller are of one file, and nobody waits for another's end."""
+    put(root, OTHER_EMBEDDING)
+    stop = Event()
+
+    def client(_: int) -> set[int]:
+        seen = set()
+        while not stop.is_set():
+            info = own.info("mine", "embedding")
+            try:
+                rows = own.embed("mine", ["a", "b"], version=info.version)
+            except ReplacedFileError:
+                continue
+            assert rows.shape == (2, info.dimension)
+            seen.add(rows.shape[1])
+        return seen
+
+    with ThreadPoolExecutor(8) as pool:
+        running = [pool.submit(client, seed) for seed in range(8)]
+        try:
+            for turn in range(6):
+                put(root, (EMBEDDING, OTHER_EMBEDDING)[turn % 2])
+                own.load("mine", "embedding")
+        finally:
+            stop.set()
+        assert set().union(*(each.result() for each in running)) == {64, 384}
 
 
 def test_memory_is_bounded_and_idle_models_give_way(root: Path) -> None:

@@ -9,7 +9,8 @@ unloaded after a time without any; whoever asks meanwhile waits. All methods rai
     UpstreamError      ``model_unusable``: the file is corrupt, or llama.cpp cannot run it;
                        ``model_too_large``: it needs more memory than all models together may take
     UnavailableError   ``model_failed``: it broke while it answered, and is loaded anew by the next
-                       call; ``timeout``
+                       call; ``model_replaced``: the ``version`` that the caller began with is
+                       neither in its place nor in memory any more; ``timeout``
     OverloadedError    all memory is taken by models at work, or too many calls wait
 
 Their messages name the model, and hold no path.
@@ -18,7 +19,7 @@ Their messages name the model, and hold no path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from ragbase.models.domain import Vectors
@@ -53,12 +54,16 @@ class GgufInfo:
     of a reranker query and text together."""
     dimension: int | None
     """Of embedding models only."""
+    version: str = field(default="", compare=False)
+    """Of its file: another one once that was replaced. "" of a server's model."""
 
 
 class GgufModels(Protocol):
     """Local models by name. Names are those of the listing, with ``.gguf`` or without.
 
-    Safe to use from many tasks at once; results are of the model that was asked for.
+    Safe to use from many tasks at once; results are of the model that was asked for. A file that
+    takes another's place is loaded by the next call; calls with ``version`` end on the one that they
+    began with.
     """
 
     async def models(self) -> list[GgufModel]:
@@ -85,11 +90,15 @@ class GgufModels(Protocol):
         """Facts about the model; loads it."""
         ...
 
-    async def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
+    async def count_tokens(
+        self, name: str, kind: GgufKind, texts: Sequence[str], *, version: str = ""
+    ) -> list[int]:
         """Tokens of each text as the model reads it, special ones included."""
         ...
 
-    async def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> Vectors:
+    async def embed(
+        self, name: str, texts: Sequence[str], *, cut: bool = False, version: str = ""
+    ) -> Vectors:
         """Unit vectors, one row a text. Texts beyond ``max_tokens`` are cut, or refused."""
         ...
 

@@ -35,11 +35,13 @@ class GgufTokenizer:
         name: str,
         *,
         overhead: int,
+        version: str,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._models = models
         self._name = name
         self._overhead = overhead
+        self._version = version
         self._loop = loop
 
     def spans(self, text: str) -> NDArray[np.int64]:
@@ -58,7 +60,9 @@ class GgufTokenizer:
         """Tokens of each text, without the special ones."""
         if not texts:
             return []
-        work = self._models.count_tokens(self._name, "embedding", list(texts))
+        work = self._models.count_tokens(
+            self._name, "embedding", list(texts), version=self._version
+        )
         counts = asyncio.run_coroutine_threadsafe(work, self._loop).result()
         return [max(0, count - self._overhead) for count in counts]
 
@@ -66,15 +70,23 @@ class GgufTokenizer:
 class GgufEmbedder:
     """Implements `ragbase.clients.embedder.Embedder` by one model of `GgufModels`.
 
-    Open it with `open`, which loads the model. Its owner is `GgufModels`: `aclose` does nothing.
+    Open it with `open`, which loads the model, for a request: all that it gives is of one file. Its
+    owner is `GgufModels`: `aclose` does nothing.
     """
 
-    def __init__(self, models: GgufModels, info: EmbedderInfo, name: str) -> None:
+    def __init__(
+        self, models: GgufModels, info: EmbedderInfo, name: str, version: str = ""
+    ) -> None:
         self._models = models
         self._info = info
         self._name = name
+        self.version = version
         self._tokenizer = GgufTokenizer(
-            models, name, overhead=info.overhead_tokens, loop=asyncio.get_running_loop()
+            models,
+            name,
+            overhead=info.overhead_tokens,
+            version=version,
+            loop=asyncio.get_running_loop(),
         )
 
     @classmethod
@@ -83,9 +95,11 @@ class GgufEmbedder:
         facts = await models.info(name, "embedding")
         if facts.dimension is None:
             raise UpstreamError(f"Model {name!r} gives no vectors.", code="model_wrong_kind")
-        (overhead,) = await models.count_tokens(name, "embedding", [""])
+        version = facts.version
+        (overhead,) = await models.count_tokens(name, "embedding", [""], version=version)
         stored = f"{name.removesuffix('.gguf')}.gguf"
-        return cls(models, EmbedderInfo(stored, facts.dimension, facts.max_tokens, overhead), name)
+        info = EmbedderInfo(stored, facts.dimension, facts.max_tokens, overhead)
+        return cls(models, info, name, version)
 
     @property
     def tokenizer(self) -> GgufTokenizer:
@@ -98,21 +112,23 @@ class GgufEmbedder:
 
     async def embed_query(self, text: str) -> tuple[Vector, bool]:
         """The query's vector, and whether the text was cut to the model's limit."""
-        (count,) = await self._models.count_tokens(self._name, "embedding", [text])
-        vectors = await self._models.embed(self._name, [text], cut=True)
+        (count,) = await self._models.count_tokens(
+            self._name, "embedding", [text], version=self.version
+        )
+        vectors = await self.embed_texts([text])
         return vectors[0], count > self._info.max_tokens
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """One row a text, in order; a text over the limit is refused."""
         parts = [
-            await self._models.embed(self._name, texts[start : start + BATCH])
+            await self._models.embed(self._name, texts[start : start + BATCH], version=self.version)
             for start in range(0, len(texts), BATCH)
         ]
         return np.concatenate(parts) if parts else np.empty((0, self._info.dimension), np.float32)
 
     async def embed_texts(self, texts: Sequence[str]) -> Vectors:
         """As `embed_passages`; long texts are cut."""
-        return await self._models.embed(self._name, list(texts), cut=True)
+        return await self._models.embed(self._name, list(texts), cut=True, version=self.version)
 
     async def ping(self) -> None:
         """Return when the model can answer now."""

@@ -31,6 +31,7 @@ from ragbase_inference.errors import (
 )
 from ragbase_inference.gguf.errors import (
     NotLoadedError,
+    ReplacedFileError,
     ServedElsewhereError,
     TooMuchMemoryError,
     UnknownModelError,
@@ -102,15 +103,23 @@ class InProcessGguf:
     async def info(self, name: str, kind: GgufKind) -> GgufInfo:
         """Facts about the model; loads it."""
         found = await self._run(lambda: self._models.info(name, kind), name)
-        return GgufInfo(found.name, found.kind, found.max_tokens, found.dimension)
+        return GgufInfo(found.name, found.kind, found.max_tokens, found.dimension, found.version)
 
-    async def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
+    async def count_tokens(
+        self, name: str, kind: GgufKind, texts: Sequence[str], *, version: str = ""
+    ) -> list[int]:
         """Tokens of each text, special ones included."""
-        return await self._run(lambda: self._models.count_tokens(name, kind, texts), name)
+        return await self._run(
+            lambda: self._models.count_tokens(name, kind, texts, version=version), name
+        )
 
-    async def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> Vectors:
+    async def embed(
+        self, name: str, texts: Sequence[str], *, cut: bool = False, version: str = ""
+    ) -> Vectors:
         """Unit vectors, one row a text."""
-        return await self._run(lambda: self._models.embed(name, texts, cut=cut), name)
+        return await self._run(
+            lambda: self._models.embed(name, texts, cut=cut, version=version), name
+        )
 
     async def rerank(self, name: str, query: str, texts: Sequence[str]) -> list[float]:
         """One score in 0…1 a text, in the order of ``texts``."""
@@ -202,6 +211,8 @@ def _translated(error: InferenceError) -> RagBaseError:
             return NotFoundError(text, code="model_not_loaded")
         case ServedElsewhereError():
             return InvalidInputError(text, code="model_is_served")
+        case ReplacedFileError():
+            return UnavailableError(f"{text} Send the request again.", code="model_replaced")
         case WrongKindOfFileError():
             return InvalidInputError(text, code="model_wrong_kind")
         case TextTooLongError():

@@ -90,6 +90,7 @@ async def ensure_file_model(
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1, 0)", _LOCK_SPACE)
+        await _give_up_dimension(connection, name, dimension)
         model = await ensure_row(connection, name, dimension)
         other = await connection.fetchval(
             "SELECT m.name FROM embedding_models m JOIN collections k ON k.name = $2 "
@@ -113,6 +114,34 @@ async def ensure_file_model(
                 vectors=vectors,
             )
     return model
+
+
+async def _give_up_dimension(connection: asyncpg.Connection, name: str, dimension: int) -> None:
+    """Let a file's name pass to a model of another dimension, where no vector of the former is left.
+
+    Raises `ConfigurationError` where there are such.
+    """
+    old = await connection.fetchrow(
+        "SELECT id, name, dimension FROM embedding_models WHERE name = $1 AND dimension <> $2",
+        name,
+        dimension,
+    )
+    if old is None:
+        return
+    if await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM embeddings WHERE model_id = $1)", old["id"]
+    ):
+        raise ConfigurationError(
+            f"{name} gives {dimension} dimensions, but the vectors stored under its name have "
+            f"{old['dimension']}: its file holds another model now. Put the former file back; or, "
+            f"to change the model, delete the collection {LOCALRAG} and store the files again."
+        )
+    for vectors in _KINDS:
+        index = _index_name(EmbeddingModel(**old), vectors)
+        await connection.execute(f"DROP INDEX IF EXISTS {index}")
+    await connection.execute(
+        "UPDATE embedding_models SET dimension = $2 WHERE id = $1", old["id"], dimension
+    )
 
 
 async def ensure_row(connection: asyncpg.Connection, name: str, dimension: int) -> EmbeddingModel:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ragbase.errors import ConfigurationError, ConflictError
 from ragbase.limits import LOCALRAG, NEW_COLLECTION_FUSION
-from ragbase.models.domain import ChunkDraft, Collection, DocumentDraft, Vectors
+from ragbase.models.domain import ChunkDraft, Collection, DocumentDraft, Vector, Vectors
 from ragbase.storage import documents
 from ragbase.storage.chunks import insert_chunks
 from ragbase.storage.collections import create_collection, get_collection
@@ -23,6 +23,7 @@ __all__ = [
     "FileRow",
     "delete_file",
     "file_collection",
+    "first_vectors",
     "insert_file",
     "list_files",
     "made_collection",
@@ -86,6 +87,24 @@ async def stored_model(connection: Connection) -> str | None:
         LOCALRAG,
     )
     return name
+
+
+async def first_vectors(connection: Connection, model_id: int) -> list[tuple[str, Vector]]:
+    """Content and vector of a chunk of each of the first files, three at most."""
+    rows = await connection.fetch(
+        """
+        SELECT c.content, e.embedding
+        FROM (
+            SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id
+            WHERE k.name = $1 ORDER BY d.id LIMIT 3
+        ) f
+        JOIN chunks c ON c.document_id = f.id AND c.chunk_index = 0
+        JOIN embeddings e ON e.chunk_id = c.id AND e.model_id = $2 AND e.kind = 'content'
+        """,
+        LOCALRAG,
+        model_id,
+    )
+    return [(content, vector) for content, vector in rows]
 
 
 async def insert_file(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ragbase.clients.gguf import GgufInfo, GgufKind, GgufModel
-from ragbase.errors import NotFoundError, UpstreamError
+from ragbase.errors import NotFoundError, UnavailableError, UpstreamError
 from ragbase.models.domain import Vectors
 
 CHAT, EMBEDDING, RERANKER = "talker", "vectors", "ranker"
@@ -50,6 +50,10 @@ class StubModels:
     busy: int = 0
     peak: int = 0
     delay_s: float = 0.0
+    version: str = "first"
+    """Another one says that the files were replaced."""
+    salt: str = ""
+    """Another one makes other vectors: another model of the same shape."""
 
     async def models(self) -> list[GgufModel]:
         return [
@@ -75,17 +79,25 @@ class StubModels:
     async def info(self, name: str, kind: GgufKind) -> GgufInfo:
         self._use(name, kind)
         return GgufInfo(
-            name, kind, self.max_tokens, self.dimension if kind == "embedding" else None
+            name,
+            kind,
+            self.max_tokens,
+            self.dimension if kind == "embedding" else None,
+            self.version,
         )
 
-    async def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
-        self._use(name, kind)
+    async def count_tokens(
+        self, name: str, kind: GgufKind, texts: Sequence[str], *, version: str = ""
+    ) -> list[int]:
+        self._use(name, kind, version)
         return [2 + len(text.split()) for text in texts]
 
-    async def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> Vectors:
-        self._use(name, "embedding")
+    async def embed(
+        self, name: str, texts: Sequence[str], *, cut: bool = False, version: str = ""
+    ) -> Vectors:
+        self._use(name, "embedding", version)
         self.embedded += texts
-        return np.stack([vector(text, self.dimension) for text in texts])
+        return np.stack([vector(text, self.dimension, self.salt) for text in texts])
 
     async def rerank(self, name: str, query: str, texts: Sequence[str]) -> list[float]:
         self._use(name, "reranker")
@@ -109,7 +121,9 @@ class StubModels:
     async def aclose(self) -> None:
         self.loaded.clear()
 
-    def _use(self, name: str, kind: GgufKind) -> None:
+    def _use(self, name: str, kind: GgufKind, version: str = "") -> None:
+        if version not in ("", self.version):
+            raise UnavailableError("the file was replaced", code="model_replaced")
         stem = name.removesuffix(".gguf")
         if stem not in self.files[kind]:
             raise NotFoundError("no such file", code="model_not_found")
@@ -119,9 +133,9 @@ class StubModels:
             self.loaded.append((kind, stem))
 
 
-def vector(text: str, dimension: int) -> np.ndarray:
+def vector(text: str, dimension: int, salt: str = "") -> np.ndarray:
     """A bag of words, as a unit vector: texts that share words are near each other."""
     found = np.full(dimension, 1e-3, np.float32)
     for word in text.lower().split():
-        found[sum(word.encode()) % dimension] += 1.0
+        found[sum((word + salt).encode()) % dimension] += 1.0
     return found / np.linalg.norm(found)

@@ -246,6 +246,85 @@ async def test_a_file_that_became_another_model_is_refused(
     assert (await listed(second))["pagination"]["total_items"] == 1
 
 
+async def test_a_file_replaced_by_a_model_of_another_dimension_is_refused_until_files_are_gone(
+    open_localrag: OpenLocalrag, gguf: StubModels, connection: Connection
+) -> None:
+    """L31: while the server runs, with what to do; nothing that is stored is lost by it."""
+    _, client = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
+    stored = await store(client, "alpha")
+    gguf.dimension, gguf.version = 16, "second"
+    for path, body in (
+        ("/v1/store", {"document": "beta"}),
+        ("/v1/retrieve", {"query": "alpha", "shouldRerank": False}),
+    ):
+        answer = await client.post(path, json=body)
+        assert answer.status_code == 500
+        assert "16 dimensions" in answer.json()["error"]
+        assert "Put the former file back" in answer.json()["error"]
+        assert "delete the collection localrag" in answer.json()["error"]
+    assert (await listed(client))["pagination"]["total_items"] == 1
+    gguf.dimension, gguf.version = 8, "back"
+    found = await client.post("/v1/retrieve", json={"query": "alpha", "shouldRerank": False})
+    assert len(found.json()["results"]) == 1
+    gguf.dimension, gguf.version = 16, "third"
+    await client.post("/v1/delete", json={"file_id": stored["file_id"]})
+    fresh = await store(client, "beta")
+    assert len(fresh["chunks"][0]["content_embedding"]) == 16
+    found = await client.post("/v1/retrieve", json={"query": "beta", "shouldRerank": False})
+    assert len(found.json()["results"]) == 1
+    kinds = await connection.fetch(
+        "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%' AND indexdef LIKE '%vector(16)%'"
+    )
+    assert len(kinds) == 2
+
+
+async def test_a_file_replaced_by_another_model_of_the_same_shape_is_refused(
+    open_localrag: OpenLocalrag, gguf: StubModels
+) -> None:
+    """L31: its vectors would stand beside others that they cannot be compared with."""
+    _, client = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
+    await store(client, "alpha beta gamma")
+    gguf.salt, gguf.version = "a", "second"
+    for path, body in (
+        ("/v1/store", {"document": "beta"}),
+        ("/v1/retrieve", {"query": "alpha", "shouldRerank": False}),
+    ):
+        answer = await client.post(path, json=body)
+        assert answer.status_code == 500
+        assert "Put the former file back" in answer.json()["error"]
+    gguf.version = "after a start"
+    _, later = await open_localrag(gguf=gguf, localrag_embedding_model=EMBEDDING)
+    assert (await later.post("/v1/store", json={"document": "beta"})).status_code == 500
+    made = await client.post("/v1/chunk", json={"text": "alpha", "model": EMBEDDING})
+    assert made.status_code == 200, "what is not stored is compared with nothing"
+
+
+async def test_the_same_model_in_another_file_goes_on(
+    local: httpx.AsyncClient, gguf: StubModels
+) -> None:
+    """Copied anew, or touched: its vectors are those that are stored."""
+    await store(local, "alpha beta gamma")
+    gguf.version = "second"
+    await store(local, "delta")
+    assert (await listed(local))["pagination"]["total_items"] == 2
+
+
+async def test_a_file_replaced_while_a_document_is_stored_leaves_nothing_behind(
+    local: httpx.AsyncClient, gguf: StubModels, connection: Connection
+) -> None:
+    """No file has vectors of two models: the caller is told to send it again."""
+
+    def write(prompt: str) -> str:
+        gguf.version = "second"
+        return "said"
+
+    gguf.write = write
+    answer = await local.post("/v1/store", json={"document": "alpha", "generateContexts": True})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert await connection.fetchval("SELECT count(*) FROM documents") == 0
+    await store(local, "alpha", generateContexts=True)
+
+
 async def test_the_default_model_gives_way_to_the_served_one_and_says_so(
     served: httpx.AsyncClient,
 ) -> None:

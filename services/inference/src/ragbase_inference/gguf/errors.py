@@ -6,6 +6,7 @@ ModelUnavailableError
 ├── UnusableFileError     a person: no GGUF file, cut short, or one that llama.cpp cannot run
 └── TooMuchMemoryError    a person: it needs more than all models together may take
 NotLoadedError            the caller: nothing of that name to unload
+ReplacedFileError         the caller, again: the file that it began with has made way for another
 ServedElsewhereError      the caller: a server of its own runs it, which is not ours to end
 QueueFullError
 └── NoRoomError           wait: models at work take all memory
@@ -18,6 +19,7 @@ from ragbase_inference.errors import InferenceError, ModelUnavailableError, Queu
 __all__ = [
     "NoRoomError",
     "NotLoadedError",
+    "ReplacedFileError",
     "ServedElsewhereError",
     "TooMuchMemoryError",
     "UnknownModelError",
@@ -44,6 +46,10 @@ class TooMuchMemoryError(ModelUnavailableError):
 
 class NotLoadedError(InferenceError):
     """There is nothing to unload."""
+
+
+class ReplacedFileError(InferenceError):
+    """The version that was asked for is neither in its place nor in memory any more."""
 
 
 class ServedElsewhereError(InferenceError):

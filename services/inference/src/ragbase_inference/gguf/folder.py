@@ -5,8 +5,10 @@ Names are compared with the listing and never joined to a path, so ``../`` finds
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -34,6 +36,8 @@ class GgufFile:
     path: Path
     bytes: int
     """Of all its parts."""
+    version: str = ""
+    """Another one where a file was put in the place of any of them, or written over."""
 
 
 def bare_name(name: str) -> str:
@@ -76,7 +80,9 @@ class GgufFolder:
                 continue
             try:
                 if path.is_file():
-                    yield GgufFile(path.stem, kind, path, sum(map(_size, parts(path))))
+                    stats = [part.stat() for part in parts(path)]
+                    size = sum(each.st_size for each in stats)
+                    yield GgufFile(path.stem, kind, path, size, _version(stats))
             except OSError:  # removed meanwhile
                 continue
 
@@ -102,5 +108,7 @@ def _literal(text: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", text)
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size
+def _version(stats: Sequence[os.stat_result]) -> str:
+    """By what a file system tells without reading: a rename changes the first, writing the others."""
+    told = [(each.st_ino, each.st_size, each.st_mtime_ns) for each in stats]
+    return hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
@@ -229,11 +229,15 @@ class Leases(Generic[Model]):
                 raise NoRoomError("the model is at work; it was not unloaded")
         self._end(name)
 
-    def unload_idle(self, longer_than_s: float) -> list[str]:
-        """Close the models that nobody has used for so long; their names."""
+    def unload_idle(self, longer_than_s: float, among: Collection[str] | None = None) -> list[str]:
+        """Close the models, of all or of some, that nobody has used for so long; their names."""
         before = self._clock() - longer_than_s
         with self._changed:
-            idle = [name for name in self._idle() if self._uses[name].used <= before]
+            idle = [
+                name
+                for name in self._idle()
+                if self._uses[name].used <= before and (among is None or name in among)
+            ]
             for name in idle:
                 self._uses[name].leaving = True
         for name in idle:

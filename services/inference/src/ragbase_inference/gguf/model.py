@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragbase_inference.errors import TextTooLongError
 from ragbase_inference.gguf.client import LlamaClient
+from ragbase_inference.gguf.errors import ReplacedFileError
 from ragbase_inference.gguf.facts import GgufKind
 from ragbase_inference.gguf.process import LlamaProcess
 from ragbase_inference.scores import sigmoid
@@ -33,10 +34,13 @@ class GgufInfo:
     of a reranker query and text together."""
     dimension: int | None
     """Of embedding models."""
+    version: str = field(default="", compare=False)
+    """Of its file; "" of a server's."""
 
 
 class LlamaModel:
-    """Blocking; safe to call from any thread. Raises `ModelFailedError`, `TextTooLongError`."""
+    """Blocking; safe to call from any thread. Raises `ModelFailedError`, `TextTooLongError`,
+    `ReplacedFileError`."""
 
     def __init__(
         self,
@@ -54,11 +58,12 @@ class LlamaModel:
         self._template = template
         self._scores_are_logits = scores_are_logits
         self._need_bytes = need_bytes
+        self._swapped = False
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs; a server's model is not ours to judge."""
-        return self._process is None or self._process.alive
+        """Whether its process runs, or its server has the model that it had."""
+        return not self._swapped and (self._process is None or self._process.alive)
 
     def answers(self) -> bool:
         """Whether it can be asked now."""
@@ -82,7 +87,14 @@ class LlamaModel:
             if not cut:
                 raise TextTooLongError(index, tokens, limit)
             taken[index] = fitting(taken[index], limit, self._client.count_tokens)
-        return np.concatenate([self._client.embed(batch) for batch in _batches(taken)])
+        return np.concatenate([self._whole(self._client.embed(part)) for part in _batches(taken)])
+
+    def _whole(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors, if they have this model's length: its server may run another by now."""
+        if self.info.dimension not in (None, vectors.shape[1]) and self._process is None:
+            self._swapped = True
+            raise ReplacedFileError(f"the server of {self.info.name!r} runs another model now")
+        return vectors
 
     def _too_long(self, texts: Sequence[str], limit: int) -> list[tuple[int, int]]:
         """Places of the texts of more than ``limit`` tokens, and how many each has."""

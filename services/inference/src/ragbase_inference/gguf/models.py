@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragbase_inference.errors import InferenceError, ModelFailedError
-from ragbase_inference.gguf.errors import NotLoadedError, ServedElsewhereError
+from ragbase_inference.errors import InferenceError, ModelFailedError, ModelUnavailableError
+from ragbase_inference.gguf.errors import (
+    NotLoadedError,
+    ReplacedFileError,
+    ServedElsewhereError,
+    UnknownModelError,
+)
 from ragbase_inference.gguf.facts import GgufKind
-from ragbase_inference.gguf.folder import KINDS, GgufFolder, bare_name
+from ragbase_inference.gguf.folder import KINDS, GgufFile, GgufFolder, bare_name
 from ragbase_inference.gguf.leases import Leases
 from ragbase_inference.gguf.model import GgufInfo, LlamaModel
 from ragbase_inference.gguf.opening import answers, connect, open_file, plan
@@ -24,6 +29,12 @@ from ragbase_inference.gguf.options import GgufOptions
 __all__ = ["GgufModels", "GgufState"]
 
 log = logging.getLogger(__name__)
+
+_REPLACED_IDLE_S = 30.0
+"""A model whose file was replaced goes once nobody has used it for so long: who began with it may be
+between two calls."""
+_TRIES = 3
+"""Of a file that is replaced while it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,10 @@ class GgufModels:
     Blocking; safe to call from any thread. Names have ``.gguf`` or not. Every method that names a
     model raises `UnknownModelError`, and those that use one `ModelUnavailableError`,
     `ModelFailedError`, `NoRoomError`, `ClosedError`. A server's name wins over a file's.
+
+    A file that takes another's place is loaded by the next use, while calls under way end on the
+    old one. ``version`` (`GgufInfo.version`) asks for the model that a caller has begun with, and
+    raises `ReplacedFileError` once that is gone.
     """
 
     def __init__(self, root: Path, options: GgufOptions | None = None) -> None:
@@ -60,9 +75,9 @@ class GgufModels:
 
     def models(self) -> list[GgufState]:
         """All there are: by folder chat, embedding, reranker, each by name."""
-        loaded = set(self._leases.loaded())
+        loaded = {_parted(key)[:2] for key in self._leases.loaded()}
         rows = [
-            GgufState(file.name, file.kind, _key(file.kind, file.name) in loaded, served=False)
+            GgufState(file.name, file.kind, (file.kind, file.name) in loaded, served=False)
             for file in self.folder.files()
             if not self._is_served(file.name, file.kind)
         ]
@@ -90,12 +105,12 @@ class GgufModels:
         Raises `NotLoadedError`, `ServedElsewhereError`, `NoRoomError` where its users do not end.
         """
         wanted = bare_name(name)
-        loaded = self._leases.loaded()
         for kind in KINDS:
             if self._is_served(wanted, kind):
                 raise ServedElsewhereError(f"{wanted!r} is run by a server of its own")
-            if _key(kind, wanted) in loaded:
-                self._leases.unload(_key(kind, wanted))
+            if loaded := self._loaded(wanted, kind):
+                for key in loaded:
+                    self._leases.unload(key)
                 return
         raise NotLoadedError(f"{wanted!r} is not loaded")
 
@@ -104,14 +119,18 @@ class GgufModels:
         with self._use(name, kind) as model:
             return model.info
 
-    def count_tokens(self, name: str, kind: GgufKind, texts: Sequence[str]) -> list[int]:
+    def count_tokens(
+        self, name: str, kind: GgufKind, texts: Sequence[str], *, version: str = ""
+    ) -> list[int]:
         """Tokens of each text, special ones included."""
-        with self._use(name, kind) as model:
+        with self._use(name, kind, version) as model:
             return model.count_tokens(texts)
 
-    def embed(self, name: str, texts: Sequence[str], *, cut: bool = False) -> NDArray[np.float32]:
+    def embed(
+        self, name: str, texts: Sequence[str], *, cut: bool = False, version: str = ""
+    ) -> NDArray[np.float32]:
         """Unit vectors (texts, dimension); texts too long are cut, or `TextTooLongError`."""
-        with self._use(name, "embedding") as model:
+        with self._use(name, "embedding", version) as model:
             return model.embed(texts, cut=cut)
 
     def rerank(self, name: str, query: str, texts: Sequence[str]) -> list[float]:
@@ -128,9 +147,10 @@ class GgufModels:
 
     def unload_idle(self) -> list[str]:
         """Unload what has not been used for ``options.idle_s``; ``kind/name`` of each."""
-        gone = self._leases.unload_idle(self.options.idle_s)
+        gone = [_told(key) for key in self._leases.unload_idle(self.options.idle_s)]
         for name in gone:
             log.info("unloaded the model %s, which was idle", name)
+        self._unload_replaced(self._leases.loaded())
         return gone
 
     def close(self) -> None:
@@ -138,11 +158,48 @@ class GgufModels:
         self._closed.set()
         self._leases.close()
 
-    def _use(self, name: str, kind: GgufKind) -> AbstractContextManager[LlamaModel]:
-        wanted = bare_name(name)
-        if not self._is_served(wanted, kind):
-            self.folder.find(wanted, kind)  # also a loaded one's file may be gone
-        return self._leases.use(_key(kind, wanted))
+    @contextmanager
+    def _use(self, name: str, kind: GgufKind, version: str = "") -> Iterator[LlamaModel]:
+        with ExitStack() as users:
+            yield self._entered(users, bare_name(name), kind, version)
+
+    def _entered(self, users: ExitStack, name: str, kind: GgufKind, version: str) -> LlamaModel:
+        if self._is_served(name, kind):
+            return users.enter_context(self._leases.use(_key(kind, name)))
+        if version:
+            return users.enter_context(self._leases.use(_key(kind, name, version)))
+        for left in reversed(range(_TRIES)):
+            file = self.folder.find(name, kind)  # also a loaded one's file may be gone
+            try:
+                model = users.enter_context(self._leases.use(_key(kind, name, file.version)))
+            except ReplacedFileError:
+                if not left:
+                    raise
+            else:
+                self._unload_replaced(self._loaded(name, kind))
+                return model
+        raise AssertionError("the last try raises")
+
+    def _loaded(self, name: str, kind: GgufKind) -> list[str]:
+        """Keys of the versions in memory."""
+        return [key for key in self._leases.loaded() if _parted(key)[:2] == (kind, name)]
+
+    def _unload_replaced(self, keys: Sequence[str]) -> None:
+        """Those of the loaded models whose file is no longer the one that they were loaded from."""
+        if len(keys) < 2:
+            return
+        old = [key for key in keys if self._is_replaced(key)]
+        for key in self._leases.unload_idle(_REPLACED_IDLE_S, old):
+            log.info("unloaded the model %s, whose file was replaced", _told(key))
+
+    def _is_replaced(self, key: str) -> bool:
+        kind, name, version = _parted(key)
+        if self._is_served(name, kind):
+            return False
+        try:
+            return self.folder.find(name, kind).version != version
+        except UnknownModelError:
+            return False  # gone, but nothing is in its place
 
     def _is_served(self, name: str, kind: GgufKind) -> bool:
         server = self.options.servers.get(name)
@@ -159,18 +216,41 @@ class GgufModels:
             return False
 
     def _open(self, key: str) -> LlamaModel:
-        kind, name = _parted(key)
+        kind, name, version = _parted(key)
         if self._is_served(name, kind):
             return connect(name, self.options.servers[name], self.options)
         log.info("loading the %s model %s", kind, name)
-        planned = plan(self.folder.find(name, kind), self.options)
-        return open_file(planned, self.options, self._closed)
+        with self._of_version(name, kind, version) as file, ExitStack() as undo:
+            model = open_file(plan(file, self.options), self.options, self._closed)
+            undo.callback(model.close)
+            self._file(name, kind, version)  # llama.cpp was given its path
+            undo.pop_all()
+        return model
 
     def _need(self, key: str) -> int:
-        kind, name = _parted(key)
+        kind, name, version = _parted(key)
         if self._is_served(name, kind):
             return 0
-        return plan(self.folder.find(name, kind), self.options).need_bytes
+        with self._of_version(name, kind, version) as file:
+            return plan(file, self.options).need_bytes
+
+    @contextmanager
+    def _of_version(self, name: str, kind: GgufKind, version: str) -> Iterator[GgufFile]:
+        """The file; what fails with one that has meanwhile taken its place is no fault of it."""
+        try:
+            yield self._file(name, kind, version)
+        except ModelUnavailableError:
+            self._file(name, kind, version)
+            raise
+
+    def _file(self, name: str, kind: GgufKind, version: str) -> GgufFile:
+        """The file, if it is still this one; else `ReplacedFileError`."""
+        file = self.folder.find(name, kind)
+        if file.version != version:
+            raise ReplacedFileError(
+                f"the file of the {kind} model {name!r} was replaced while it was at work"
+            )
+        return file
 
     def _sweep(self) -> None:
         while not self._closed.wait(self.options.sweep_s):
@@ -180,11 +260,16 @@ class GgufModels:
                 log.exception("idle models could not be unloaded")
 
 
-def _key(kind: GgufKind, name: str) -> str:
-    return f"{kind}/{name}"
+def _key(kind: GgufKind, name: str, version: str = "") -> str:
+    return f"{kind}/{name}/{version}"
 
 
-def _parted(key: str) -> tuple[GgufKind, str]:
-    folder, _, name = key.partition("/")
+def _parted(key: str) -> tuple[GgufKind, str, str]:
+    folder, _, rest = key.partition("/")
+    name, _, version = rest.rpartition("/")  # a server's name may hold more of them
     (kind,) = (kind for kind in KINDS if kind == folder)
-    return kind, name
+    return kind, name, version
+
+
+def _told(key: str) -> str:
+    return key.rpartition("/")[0]

@@ -92,7 +92,7 @@ def open_file(planned: Plan, options: GgufOptions, stop: Event) -> LlamaModel:
     except UnusableFileError as error:
         raise UnusableFileError(f"the {file.kind} model {file.name!r}: {error}") from error
     client = LlamaClient(socket=process.socket, timeout_s=options.answer_timeout_s)
-    info = GgufInfo(file.name, file.kind, planned.context, facts.dimension)
+    info = GgufInfo(file.name, file.kind, planned.context, facts.dimension, file.version)
     model = LlamaModel(
         info,
         client,

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ragbase.clients.embedder import Embedder
 from ragbase.errors import ConfigurationError, NotFoundError
+from ragbase.limits import LOCALRAG
+from ragbase.models.domain import Vectors
 from ragbase.retrieval.dual import DualIndex
 from ragbase.services.localrag.models import Chosen, LocalModels
 from ragbase.services.localrag.notes import Note, stored_instead
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_file_model
-from ragbase.storage.files import stored_model
+from ragbase.storage.files import first_vectors, stored_model
 from ragbase.storage.pool import Database
 
 __all__ = ["FileModel", "ReadyModel"]
+
+LEAST_LIKENESS = 0.95
+"""Mean cosine of a model's vectors with stored ones of the same texts. Eight bits instead of
+float32 leave 0.998; models that only share their shape are far below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,7 @@ class FileModel:
         self._hnsw_m = hnsw_m
         self._hnsw_ef_construction = hnsw_ef_construction
         self._known: dict[tuple[str, int], tuple[EmbeddingModel, DualIndex]] = {}
+        self._borne_out: set[tuple[str, int, str]] = set()
 
     async def check(self) -> None:
         """Raise `ConfigurationError` where somebody chose another model than the stored vectors'.
@@ -74,7 +83,7 @@ class FileModel:
         """The model, loaded or served.
 
         Raises `NotFoundError` where there is none of the name, and `ConfigurationError` where the
-        stored vectors are of another.
+        stored vectors are of another, also of the same name.
         """
         chosen = await self._chosen()
         info = await chosen.model.info()
@@ -90,6 +99,7 @@ class FileModel:
                 )
             self._known[key] = model, self._index_of(model)
         model, index = self._known[key]
+        await self._check_file(chosen, model)
         notes = [chosen.note] if chosen.note is not None else []
         return ReadyModel(chosen.model, model, index, notes)
 
@@ -110,4 +120,31 @@ class FileModel:
             kept = await self._models.embedder(stored)
         except NotFoundError:
             return chosen
-        return Chosen(kept.model, stored_instead(self._name, stored))
+        return Chosen(kept.model, stored_instead(self._name, stored), version=kept.version)
+
+    async def _check_file(self, chosen: Chosen[Embedder], model: EmbeddingModel) -> None:
+        """Raise `ConfigurationError` where a GGUF file is not of the model that made the vectors
+        stored under its name. Once a file, and again as long as nothing is stored."""
+        if chosen.version is None:
+            return
+        seen = model.name, model.dimension, chosen.version
+        if seen in self._borne_out:
+            return
+        async with self._database.read() as connection:
+            stored = await first_vectors(connection, model.id)
+        if not stored:
+            return
+        made = await chosen.model.embed_texts([content for content, _ in stored])
+        if _likeness(made, np.stack([vector for _, vector in stored])) < LEAST_LIKENESS:
+            raise ConfigurationError(
+                f"The file {model.name} holds another model than the one that made the stored "
+                "files' vectors. Put the former file back; or, to change the model, delete the "
+                f"collection {LOCALRAG} and store the files again."
+            )
+        self._borne_out.add(seen)
+
+
+def _likeness(ours: Vectors, stored: Vectors) -> float:
+    """Mean cosine of the rows."""
+    norms = np.linalg.norm(ours, axis=1) * np.linalg.norm(stored, axis=1)
+    return float(((ours * stored).sum(axis=1) / norms).mean())

@@ -46,6 +46,8 @@ class Chosen(Generic[T]):
     note: Note | None = None
     max_tokens: int | None = None
     """Of a chat model: prompt and answer together, where known."""
+    version: str | None = None
+    """Of an embedding model in a GGUF file: another one once that was replaced."""
 
 
 def model_not_found(name: str) -> NotFoundError:
@@ -128,7 +130,8 @@ class LocalModels:
     async def embedder(self, name: str, *, default: bool = False) -> Chosen[Embedder]:
         """The embedding model; with ``default`` the served one stands in for a missing file."""
         if self._gguf is not None and await self._gguf.has(name, "embedding"):
-            return Chosen(await GgufEmbedder.open(self._gguf, name))
+            opened = await GgufEmbedder.open(self._gguf, name)
+            return Chosen(opened, version=opened.version)
         served = self._embedding.info.model
         if _names(name, served):
             return Chosen(self._embedding.embedder)
