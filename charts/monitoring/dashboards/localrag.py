@@ -14,6 +14,7 @@ _PODS: Final = f'{THIS},component="localrag"'
 _USERS: Final = f'{_PODS},route=~"localrag:/v1/.*"'
 _REQUESTS: Final = "ragbase_http_requests_total"
 _RETRIEVE: Final = f'{THIS},mode="localrag"'
+_STAGE: Final = "ragbase_search_stage_seconds"
 
 _TRAFFIC: Final = Section(
     "Requests",
@@ -53,6 +54,20 @@ _TRAFFIC: Final = Section(
                     "{{method}} {{route}}",
                 )
             ],
+        ),
+        lines(
+            "Mean time a retrieve spends in each stage",
+            "Embedding the query, candidates of both vectors and their scores, reranking.",
+            "s",
+            [
+                (
+                    f"sum by (stage) (rate({_STAGE}_sum{{{_RETRIEVE}}}[{RATE}]))"
+                    " / on () group_left () "
+                    f"(sum(rate(ragbase_search_seconds_count{{{_RETRIEVE}}}[{RATE}])) > 0)",
+                    "{{stage}}",
+                )
+            ],
+            stacked=True,
         ),
     ),
 )
