@@ -9,6 +9,7 @@ import pytest
 
 from ragbase.errors import InvalidInputError, UnavailableError, UpstreamError
 from ragbase.graph.bolt_write import Mark
+from ragbase.graph.store import LacksReadingError
 from ragbase.retrieval.trace import Trace
 from ragbase.services import graph_stores
 from ragbase.services.graph_stores import GraphStores, Projection
@@ -105,6 +106,22 @@ async def test_postgres_answers_for_a_store_that_fails_until_it_is_back(
     assert await stores.begin().path("concept", 1, 2, [1], 3) == "postgres"
     marked.found = good
     await projection.probe()
+    assert await stores.begin().path("concept", 1, 2, [1], 3) == "bolt"
+
+
+async def test_a_store_that_lacks_a_reading_is_read_for_the_others(db: Database) -> None:
+    """Neo4j's Community edition finds no communities; it is not taken to be away for that."""
+    store = Store("bolt", LacksReadingError("It finds no communities."))
+    projection, _ = await complete(db, store)
+    stores = GraphStores(POSTGRES, projection, "bolt")
+    reading = stores.begin()
+    assert await reading.communities("concept", [1]) == "postgres"
+    trace = Trace()
+    reading.warn(trace)
+    assert trace.failures == ["graph_store_unavailable"]
+    assert "finds no communities" in trace.warnings[0].message
+    assert projection.problem is None
+    store.error = None
     assert await stores.begin().path("concept", 1, 2, [1], 3) == "bolt"
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ragbase.errors import UnavailableError
 from ragbase.graph.leiden import numbered
-from ragbase.graph.store import CompileCondition, Step
+from ragbase.graph.shared_work import SharedWork
+from ragbase.graph.store import CompileCondition, LacksReadingError, Step
 from ragbase.graph.walks import Link, walk_around, walk_between, walk_out
 from ragbase.models.graph_reads import GraphKind
 
@@ -59,10 +59,12 @@ _WORDS: Final[Mapping[GraphKind, Mapping[str, str]]] = {
 
 
 class BoltGraphStore:
-    """See `GraphStore`. Raises `UnavailableError` where the server is away or lacks an algorithm."""
+    """See `GraphStore`. Raises `UnavailableError` where the server is away, `LacksReadingError`
+    where it lacks an algorithm."""
 
     def __init__(self, bolt: Bolt) -> None:
         self._bolt = bolt
+        self._communities = SharedWork(self._found_communities)
 
     async def expand(
         self, seeds: Sequence[int], hops: int, filtered: CompileCondition | None = None
@@ -94,12 +96,17 @@ class BoltGraphStore:
         return await walk_between(linked, start, end, max_depth)
 
     async def communities(self, kind: GraphKind, collections: Sequence[int]) -> dict[int, int]:
-        """See `GraphStore.communities`: Louvain by MAGE, where the server is a Memgraph with it."""
+        """See `GraphStore.communities`: Louvain by MAGE, where the server is a Memgraph with it.
+
+        One statement runs at a time, as a server computes on behind callers who have left.
+        """
+        return await self._communities.of((kind, tuple(sorted(set(collections)))))
+
+    async def _found_communities(self, key: tuple[GraphKind, tuple[int, ...]]) -> dict[int, int]:
+        kind, collections = key
         statements = (await self._bolt.dialect()).communities
         if statements is None:
-            raise UnavailableError(
-                "This graph store finds no communities.", code="graph_store_unavailable"
-            )
+            raise LacksReadingError("This graph store finds no communities.")
         wanted = list(collections)
         nodes = await self._bolt.scan(_IDS.format(**_WORDS[kind]), collections=wanted)
         found = await self._bolt.scan(statements[kind], collections=wanted)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from ragbase.errors import UnavailableError
 from ragbase.graph.rows import RowCondition
 from ragbase.models.graph_reads import GraphKind
 
@@ -20,6 +21,7 @@ __all__ = [
     "PATH_NODES_MAX",
     "CompileCondition",
     "GraphStore",
+    "LacksReadingError",
     "Step",
 ]
 
@@ -32,6 +34,12 @@ NODES_MAX: Final = 200
 """Entities of an expansion: nearer ones and lower ids first."""
 PATH_NODES_MAX: Final = 50_000
 """Nodes looked at for a path; a search that would need more gives up."""
+
+
+class LacksReadingError(UnavailableError):
+    """The store is well, but has no such reading, and will have none later."""
+
+    code = "graph_store_unavailable"
 
 
 class Step(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from ragbase.errors import RagBaseError, UnavailableError, UpstreamError
-from ragbase.graph.store import CompileCondition, GraphStore, Step
+from ragbase.graph.store import CompileCondition, GraphStore, LacksReadingError, Step
 from ragbase.models.graph_reads import GraphKind
 from ragbase.retrieval.trace import Trace
 from ragbase.storage.graph_outbox import read_epoch
@@ -26,6 +26,7 @@ AUTO: Final[frozenset[Reading]] = frozenset()
 """Readings that ``auto`` puts to the projection: those that it answered sooner."""
 WARNING: Final = "graph_store_unavailable"
 _AWAY: Final = "The graph store (MEMGRAPH_URL) does not answer; the graph was read from Postgres."
+_INSTEAD: Final = "The graph was read from Postgres."
 _PART: Final = "The graph store (MEMGRAPH_URL) is being filled; the graph was read from Postgres."
 
 _T = TypeVar("_T")
@@ -139,6 +140,8 @@ class GraphReading:
         if self.problem is None and (self._choice == "bolt" or reading in AUTO):
             try:
                 return await ask(projection.store)
+            except LacksReadingError as error:
+                self.problem = f"{error.message} {_INSTEAD}"
             except (UnavailableError, UpstreamError) as error:
                 projection.lost(error)
                 metrics.count_degraded(WARNING)
