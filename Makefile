@@ -14,6 +14,8 @@ export UV_CACHE_DIR ?= $(HOME)/.cache/ragbase/uv
 export UV_LINK_MODE ?= copy
 # One thread a process for BLAS: numpy must not fight the embedder for the cores.
 export OMP_NUM_THREADS ?= 1
+# Many containers set it. Each process that tests start would compile all that it imports, 2 s of it.
+unexport PYTHONDONTWRITEBYTECODE
 
 PACKAGES := services/api services/inference
 OPERATOR := operator
