@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ragbase.limits import TOP_K_MAX
+from ragbase.models.folder_id import FOLDER_CHARS, folder_text
 
 __all__ = [
     "ChunkIn",
@@ -25,31 +27,49 @@ __all__ = [
 
 ModelType: TypeAlias = Literal["chat", "embedding", "reranker"]
 
-FOLDER_CHARS = 32
-
 Text = Annotated[str, Field(strict=True, min_length=1, pattern=r"\S")]
 """A text that is not blank: a blank one counts as missing."""
 Words = Annotated[int, Field(strict=True)]
 Switch = Annotated[bool, Field(strict=True)]
 TopK = Annotated[int, Field(strict=True, ge=1, le=TOP_K_MAX)]
+FolderId = Annotated[str, Field(strict=True), BeforeValidator(folder_text)]
+"""A whole number counts as the text of its digits."""
 Vector = list[Annotated[float, Field(allow_inf_nan=False)]]
 
 
 class Body(BaseModel):
-    """A request: unknown fields are ignored, null is the same as left out."""
+    """A request: unknown fields are ignored; ``""``, 0, null and false are the same as left out (the
+    contract's §1), but for those that `meant` lists."""
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
+    meant: ClassVar[Mapping[str, tuple[type, ...]]] = {}
+    """Fields of which a value of these types is never missing."""
+
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, value: Any) -> Any:
+    def _without_missing(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: each for name, each in value.items() if each is not None}
+        return {name: each for name, each in value.items() if not cls._is_missing(name, each)}
+
+    @classmethod
+    def _is_missing(cls, name: str, value: Any) -> bool:
+        return value in ("", 0, None, False) and type(value) not in cls.meant.get(name, ())
+
+
+_SWITCHED_OFF: Mapping[str, tuple[type, ...]] = {
+    "shouldRerank": (bool,),
+    "should_rerank": (bool,),
+}
+"""A switch that is on by default is there to be switched off."""
 
 
 class Windows(Body):
     """How a text is cut: windows of ``chunkSize`` words that share ``overlap`` words."""
+
+    # L9: 0 words in common is a number like others, and 0 words a chunk are refused.
+    meant = {"chunkSize": (int, float), "chunk_size": (int, float), "overlap": (int, float)}
 
     chunk_size: Words = Field(500, alias="chunkSize", ge=1, description="Words of a chunk.")
     overlap: Words = Field(
@@ -88,7 +108,7 @@ class StoreIn(Windows):
     """What `POST /v1/store` takes."""
 
     document: Text
-    folder_id: Annotated[str, Field(strict=True, max_length=FOLDER_CHARS)] | None = None
+    folder_id: Annotated[FolderId, Field(max_length=FOLDER_CHARS)] | None = None
     include_document: Switch = Field(
         False,
         alias="includeDocument",
@@ -99,6 +119,8 @@ class StoreIn(Windows):
 class QueryChunk(Body):
     """A chunk as `POST /v1/chunk` answers it."""
 
+    meant = {"metadata": (str, int, float, bool)}  # answered as it was sent
+
     content: Annotated[str, Field(strict=True)] = ""
     context: Annotated[str, Field(strict=True)] = ""
     content_embedding: Vector | None = None
@@ -108,6 +130,8 @@ class QueryChunk(Body):
 
 class QueryIn(Body):
     """What `POST /v1/query` takes."""
+
+    meant = _SWITCHED_OFF
 
     query: Text
     chunks: list[QueryChunk]
@@ -126,8 +150,10 @@ class QueryIn(Body):
 class RetrieveIn(Body):
     """What `POST /v1/retrieve` takes."""
 
+    meant = _SWITCHED_OFF
+
     query: Text
-    folder_id: Annotated[str, Field(strict=True)] | None = Field(
+    folder_id: FolderId | None = Field(
         None, description="Only files of this folder; empty: of all."
     )
     top_k: TopK = 3

@@ -22,6 +22,7 @@ from ragbase.services.ingest_checks import (
     CleanDocument,
     IngestLimits,
     check_document,
+    file_metadata,
     patched_metadata,
 )
 from ragbase.services.ingest_run import IngestOutcome, counted, end, tell
@@ -191,8 +192,9 @@ class IngestService(CollectionBound):
         self, document_id: int, clean: CleanDocument, collection: Collection, run: JobRun | None
     ) -> Document:
         """A file of the second API keeps the chunks and vectors that it has."""
+        metadata = file_metadata(clean.metadata)
         draft = DocumentDraft(
-            clean.title, clean.content, clean.metadata, collection.id, clean.external_id
+            clean.title, clean.content, metadata, collection.id, clean.external_id
         )
         async with self._database.transaction() as connection:
             document = await store.update_metadata(connection, document_id, draft)

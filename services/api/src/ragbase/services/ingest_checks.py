@@ -10,9 +10,17 @@ import orjson
 
 from ragbase.errors import InvalidInputError, TooLargeError
 from ragbase.models.documents import DocumentIn, DocumentPatch
+from ragbase.models.folder_id import FOLDER_CHARS, folder_text
 from ragbase.text.clean import clean_metadata, clean_text
 
-__all__ = ["CleanDocument", "IngestLimits", "check_document", "check_metadata", "patched_metadata"]
+__all__ = [
+    "CleanDocument",
+    "IngestLimits",
+    "check_document",
+    "check_metadata",
+    "file_metadata",
+    "patched_metadata",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,22 @@ def patched_metadata(
     return check_metadata(
         {key: value for key, value in merged.items() if key not in removed}, limits
     )
+
+
+def file_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata of a file of the second API, whose folder is a text there or none, as on storing."""
+    given = metadata.get("folder_id")
+    if given in ("", 0, None, False):
+        return {key: value for key, value in metadata.items() if key != "folder_id"}
+    folder = folder_text(given)
+    if not isinstance(folder, str) or len(folder) > FOLDER_CHARS:
+        raise InvalidInputError(
+            f"folder_id of a file of the second API must be a text of at most {FOLDER_CHARS} "
+            "characters.",
+            code="folder_id_invalid",
+            field="metadata",
+        )
+    return {**metadata, "folder_id": folder}
 
 
 def _within(value: str, limit: int, field: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ragbase.errors import ConfigurationError, ConflictError
+from ragbase.errors import ConfigurationError, ConflictError, NotFoundError
 from ragbase.limits import LOCALRAG, NEW_COLLECTION_FUSION
 from ragbase.models.domain import ChunkDraft, Collection, DocumentDraft, Vector, Vectors
 from ragbase.storage import documents
@@ -75,7 +75,8 @@ async def made_collection(connection: Connection) -> Collection:
         return await create_collection(connection, LOCALRAG, fusion=NEW_COLLECTION_FUSION)
     except ConflictError:  # another call made it meanwhile
         made = await file_collection(connection)
-        assert made is not None
+        if made is None:  # and a third deleted it
+            raise NotFoundError("The collection is gone.", code="collection_not_found") from None
         return made
 
 

@@ -128,6 +128,32 @@ async def test_metadata_change_without_touching_chunks_or_vectors(
     assert await rows(local, "alpha", folder_id="f") == []
 
 
+async def test_a_folder_changed_by_the_first_api_is_found_as_one_that_was_stored(
+    local: httpx.AsyncClient, first: httpx.AsyncClient
+) -> None:
+    """A number became one in the metadata, and no folder of the second API matched it."""
+    await store(local, "alpha", folder_id="f")
+    (document,) = (await first.get("/v1/documents?collection=localrag")).json()
+
+    async def patched(folder: object) -> httpx.Response:
+        return await first.patch(
+            f"/v1/documents/{document['id']}", json={"metadata": {"folder_id": folder}}
+        )
+
+    answer = await patched(7)
+    assert answer.json()["metadata"] == {"folder_id": "7"}
+    (listed,) = (await local.get("/v1/documents?folder_id=7")).json()["data"]
+    (found,) = await rows(local, "alpha", folder_id=7)
+    assert listed["folder_id"] == found["metadata"]["folder_id"] == "7"
+    for bad in ("f" * 33, ["f"], {"f": 1}, True, 1.5):
+        refused = await patched(bad)
+        assert (refused.status_code, "32 characters" in refused.text) == (422, True), bad
+    assert len(await rows(local, "alpha", folder_id="7")) == 1
+    for none in (0, "", False):
+        assert (await patched(none)).json()["metadata"] == {}
+    assert len(await rows(local, "alpha")) == 1
+
+
 async def test_two_embedding_models_live_side_by_side(
     open_localrag: OpenLocalrag, gguf: StubModels, database_url: str, embedder: Embedder
 ) -> None:

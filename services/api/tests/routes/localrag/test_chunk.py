@@ -168,6 +168,22 @@ async def test_one_failing_context_fails_the_request(
     assert "unexpected_error" in [line["event"] for line in logged]
 
 
+@pytest.mark.parametrize("missing", ["", 0, None, False])
+async def test_values_that_are_false_count_as_missing(
+    local: httpx.AsyncClient, gguf: StubModels, missing: object
+) -> None:
+    """§1, but L9: 0 is a number of words."""
+    gguf.max_tokens = 2000
+    fields = dict.fromkeys(("generateContexts", "useOpenAI"), missing)
+    if missing != 0 or missing is False:
+        fields |= {"chunkSize": missing, "overlap": missing}
+    first, second = await chunks(local, words(600), **fields)
+    assert (len(first["content"].split()), gguf.prompts) == (500, [])
+    assert second["content"].split()[0] == "w450"
+    body = {"text": "a b", "model": EMBEDDING, "chunkSize": 0}
+    assert (await local.post("/v1/chunk", json=body)).status_code == 400
+
+
 async def test_windows_that_the_model_cannot_take_are_shorter_and_that_is_told(
     local: httpx.AsyncClient,
 ) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ragbase.errors import ConfigurationError
+from ragbase.services.localrag import files
 from ragbase.settings.localrag import EMBEDDING_GGUF
 from ragbase.storage.pool import Connection, Database
 
@@ -114,6 +115,45 @@ async def test_each_text_is_embedded_once(local: httpx.AsyncClient, gguf: StubMo
     assert gguf.embedded == ["alpha beta", "gamma delta"]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_collection_deleted_meanwhile_is_made_anew(
+    local: httpx.AsyncClient, connection: Connection, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """As if the file had come after that; none of the deleted ones comes back."""
+    await store(local, "before")
+    deleting(connection, monkeypatch, times)
+    stored = await store(local, "alpha beta", chunkSize=1, overlap=0)
+    page = await listed(local)
+    assert [row["file_id"] for row in page["data"]] == [stored["file_id"]]
+    assert await connection.fetchval("SELECT count(*) FROM embeddings") == 2
+    found = await local.post("/v1/retrieve", json={"query": "alpha", "shouldRerank": False})
+    assert {row["metadata"]["file_id"] for row in found.json()["results"]} == {stored["file_id"]}
+
+
+async def test_a_collection_that_is_deleted_each_time_is_503_and_leaves_nothing(
+    local: httpx.AsyncClient, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleting(connection, monkeypatch, 99)
+    answer = await local.post("/v1/store", json={"document": "alpha"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert "Send it again" in answer.json()["error"]
+    assert await connection.fetchval("SELECT count(*) FROM documents") == 0
+
+
+def deleting(connection: Connection, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Have the collection deleted by another caller just before a file is written."""
+    left = iter(range(times))
+    drafted, loop = files._drafts, asyncio.get_running_loop()
+
+    def drafts(*given: Any) -> Any:
+        if next(left, None) is not None:
+            deleted = connection.execute("DELETE FROM collections WHERE name = 'localrag'")
+            asyncio.run_coroutine_threadsafe(deleted, loop).result(30)
+        return drafted(*given)
+
+    monkeypatch.setattr(files, "_drafts", drafts)
+
+
 async def test_a_failure_leaves_nothing_behind(
     open_localrag: OpenLocalrag, gguf: StubModels, connection: Connection, logged: list[Any]
 ) -> None:
@@ -179,6 +219,26 @@ async def test_folder_names_have_32_characters_at_most(
     assert answer.status_code == status
     if status == 400:
         assert answer.json() == {"error": "folder_id must be a text of at most 32 characters"}
+
+
+async def test_a_folder_given_as_a_number_is_the_text_of_it(
+    local: httpx.AsyncClient, connection: Connection
+) -> None:
+    """As the original's database made it; types are hardly checked there (§1)."""
+    for folder in (5, 5.0, "5"):
+        assert (await store(local, "alpha", folder_id=folder))["folder_id"] == "5"
+    assert (await listed(local, "?folder_id=5"))["pagination"]["total_items"] == 3
+    found = await local.post(
+        "/v1/retrieve", json={"query": "alpha", "folder_id": 5, "shouldRerank": False}
+    )
+    assert [row["metadata"]["folder_id"] for row in found.json()["results"]] == ["5"] * 3
+    assert {row["folder_id"] for row in await connection.fetch("SELECT * FROM dataset")} == {"5"}
+    for bad in (True, 1.5, ["f"], {"f": 1}, 2**53):
+        answer = await local.post("/v1/store", json={"document": "a", "folder_id": bad})
+        assert answer.status_code == 400, bad
+        assert answer.json() == {"error": "folder_id must be a text of at most 32 characters"}
+    for none in (0, False, None, ""):
+        assert "folder_id" not in await store(local, "alpha", folder_id=none)
 
 
 @pytest.mark.parametrize("dimension", [3, 384, 1024])

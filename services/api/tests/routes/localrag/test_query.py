@@ -119,6 +119,21 @@ async def test_blank_chunks_are_not_ranked_and_come_last(
     assert gguf.ranked == [["gamma"]]
 
 
+@pytest.mark.parametrize("missing", ["", 0, None, False])
+async def test_values_that_are_false_count_as_missing(
+    local: httpx.AsyncClient, missing: object
+) -> None:
+    """§1: the default is taken, but metadata come back as they were sent."""
+    chunks = [chunk(f"text {n}", "alpha") | {"metadata": missing} for n in range(6)]
+    found = await ask(local, chunks, topK=missing, rerankerModel=missing)
+    assert len(found["results"]) == 4
+    assert [row["metadata"] for row in found["results"]] == [missing] * 4
+    for field in ("query", "embeddingModel", "chunks"):
+        body = {"query": "a", "embeddingModel": EMBEDDING, "chunks": [], field: missing}
+        answer = await local.post("/v1/query", json=body)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, field)
+
+
 async def test_a_vector_of_zeros_has_null_scores(local: httpx.AsyncClient) -> None:
     rows = (
         await ask(local, [chunk("z", "x") | {"content_embedding": [0.0] * 8}, chunk("y", "y")])

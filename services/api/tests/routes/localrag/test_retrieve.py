@@ -96,6 +96,28 @@ async def test_the_threshold_is_on_combined_also_where_a_reranker_ran(
     assert await rows(local, "alpha", threshold=min(1.0, combined + 0.01)) == []
 
 
+@pytest.mark.parametrize("missing", ["", 0, None, False])
+async def test_values_that_are_false_count_as_missing(
+    local: httpx.AsyncClient, gguf: StubModels, missing: object
+) -> None:
+    """§1: the default is taken; so 0 rows are 3."""
+    for number in range(5):
+        await store(local, f"alpha {number}")
+    fields = dict.fromkeys(("folder_id", "top_k", "threshold", "rerankerModel"), missing)
+    assert len(await rows(local, "alpha", **fields)) == 3
+    assert len(gguf.ranked) == 1
+    (row, *_) = await rows(local, "alpha", shouldRerank=missing)
+    assert ("reranked" in row["scores"]) == (missing is not False), "a switch can be switched off"
+
+
+@pytest.mark.parametrize("top_k", [-1, 101, 1.5, "3", True, [], {}])
+async def test_other_counts_are_refused(rag: httpx.AsyncClient, top_k: object) -> None:
+    """L23."""
+    answer = await rag.post("/v1/retrieve", json={"query": "a", "top_k": top_k})
+    assert answer.status_code == 400
+    assert "top_k" in answer.json()["error"]
+
+
 @pytest.mark.parametrize("threshold", ["-0.1", "1.1", '"0.5"', "true", "[0.5]", "1e400", "NaN"])
 async def test_thresholds_lie_between_0_and_1(rag: httpx.AsyncClient, threshold: str) -> None:
     answer = await rag.post(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from ragbase.errors import ForbiddenError, NotFoundError
+from ragbase.errors import ForbiddenError, NotFoundError, UnavailableError
 from ragbase.ingest.flat_windows import Window
 from ragbase.limits import LOCALRAG
 from ragbase.models.access import FULL_ACCESS, Access
@@ -36,6 +36,8 @@ from ragbase.text.clean import clean_text
 __all__ = ["FileService", "StoredFile"]
 
 TITLE_CHARS = 80
+TRIES = 3
+"""Of storing a file while its collection is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class FileService:
         passages = await self._passages.make(text, body, chosen.embedder)
         file_id = secrets.token_hex(16)
         with observe_ingest_stage("store"):
-            stored_at = await self._insert(text, file_id, folder_id, passages, chosen.model.id)
+            stored_at = await self._kept(text, file_id, folder_id, passages, chosen.model.id)
         count_ingested("created")
         notes = [*chosen.notes, *passages.notes]
         return StoredFile(file_id, folder_id, passages, stored_at, notes)
@@ -121,6 +123,29 @@ class FileService:
         async with self._database.transaction() as connection:
             if not self._seen or not await delete_file(connection, file_id):
                 raise NotFoundError("No chunks found for this file_id", code="file_not_found")
+
+    async def _kept(
+        self,
+        text: str,
+        file_id: str,
+        folder_id: str | None,
+        passages: Passages,
+        model_id: int,
+    ) -> datetime:
+        """Store it; in a collection made anew where somebody deletes the one that it was meant for,
+        as if the file had come after that."""
+        for _ in range(TRIES):
+            try:
+                return await self._insert(text, file_id, folder_id, passages, model_id)
+            except NotFoundError as error:
+                if error.code != "collection_not_found":
+                    raise
+                self._known.forget()
+        raise UnavailableError(
+            f"The collection {LOCALRAG!r} was deleted each time that the file was about to be "
+            "stored. Send it again.",
+            code="collection_deleted",
+        )
 
     async def _insert(
         self,
