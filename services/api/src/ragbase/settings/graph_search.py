@@ -24,7 +24,7 @@ class GraphSearchSettings(Section):
         gt=0,
         le=3600,
         validation_alias=env("RAGBASE_GRAPH_TIMEOUT"),
-        description="Time budget of the graph arm and of graph search, in seconds; a hybrid search goes on without it.",
+        description="Time budget of the graph arm, of graph search and of reads of the graph's shape, in seconds; a hybrid search goes on without it.",
     )
     graph_ner_timeout_s: float = Field(
         0.5,
