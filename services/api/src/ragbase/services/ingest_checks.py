@@ -91,7 +91,7 @@ def file_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInputError(
             f"folder_id of a file of the second API must be a text of at most {FOLDER_CHARS} "
             "characters.",
-            code="folder_id_invalid",
+            code="invalid_metadata",
             field="metadata",
         )
     return {**metadata, "folder_id": folder}
