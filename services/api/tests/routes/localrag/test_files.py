@@ -336,6 +336,9 @@ async def test_a_file_replaced_by_a_model_of_another_dimension_is_refused_until_
         "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%' AND indexdef LIKE '%vector(16)%'"
     )
     assert len(kinds) == 2
+    gguf.dimension, gguf.version = 8, "back again"
+    answer = await client.post("/v1/store", json={"document": "beta"})
+    assert (answer.status_code, "8 dimensions" in answer.json()["error"]) == (500, True)
 
 
 async def test_a_file_replaced_by_another_model_of_the_same_shape_is_refused(

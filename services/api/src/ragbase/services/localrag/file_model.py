@@ -97,6 +97,8 @@ class FileModel:
                     hnsw_m=self._hnsw_m,
                     hnsw_ef_construction=self._hnsw_ef_construction,
                 )
+            # A name that has passed to another dimension has no rows of the former any more.
+            self._known = {each: kept for each, kept in self._known.items() if each[0] != key[0]}
             self._known[key] = model, self._index_of(model)
         model, index = self._known[key]
         await self._check_file(chosen, model)
