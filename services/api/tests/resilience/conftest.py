@@ -19,7 +19,9 @@ from ragbase.main import create_app
 from ragbase.settings import Settings
 from ragbase.storage.migrations import migrate
 
+from ..llm_server import MODEL, Talker, talking
 from ..model_server import Stub, running
+from .told import CLEAN, SETTINGS, Told, line
 
 DOCUMENT = {"title": "Harbour", "content": "Ships moor at the north quay.", "external_id": "a"}
 
@@ -89,3 +91,23 @@ async def world(postgres: EmbeddedPostgres) -> AsyncIterator[World]:
         postgres, retry, 0.6, statement_timeout_s=0.3, search_timeout_s=0.5
     ) as world:
         yield world
+
+
+@pytest_asyncio.fixture
+async def told(postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
+    """Quick: attempts of jobs follow each other at once, and a probe comes soon."""
+    monkeypatch.setattr("ragbase.services.health._EVERY_DOWN_S", 0.05)
+    monkeypatch.setattr("ragbase.services.circuit.FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr("ragbase.services.circuit.LONGEST_WAIT_S", 0.1)
+    monkeypatch.setattr("ragbase.worker.verdict.FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr("ragbase.worker.verdict.LONGEST_WAIT_S", 0.5)
+    monkeypatch.setattr("ragbase.clients.llm_remote.ATTEMPTS", 2)
+    talker = Talker(answer=line)
+    with ExitStack() as serving:
+        serving.enter_context(talking(talker))
+        settings = {**SETTINGS, "llm_base_url": talker.url, "llm_model": MODEL}
+        async with open_world(postgres, RetryPolicy(attempts=2), 5.0, **settings) as world:
+            told = Told(world, talker, serving)
+            for statement in CLEAN:
+                await told.rows(statement)
+            yield told
