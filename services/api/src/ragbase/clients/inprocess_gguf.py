@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
@@ -51,6 +52,9 @@ _A_MODEL = 8
 _MOST_CALLS = 512
 """At work and waiting."""
 _SWEEP_S = 900.0
+KEPT_S = 1.0
+"""How late it may show that a file has come or gone; a model in use is looked at each time."""
+_LATELY_MAX = 100
 
 
 def open_gguf(settings: Settings) -> InProcessGguf:
@@ -81,6 +85,7 @@ class InProcessGguf:
         self._threads = asyncio.Semaphore(_THREADS)
         self._calls = 0
         self._closed = False
+        self._lately: dict[tuple[str, GgufKind], tuple[float, bool]] = {}
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def models(self) -> list[GgufModel]:
@@ -89,8 +94,16 @@ class InProcessGguf:
         return [GgufModel(row.name, row.kind, row.loaded, row.served) for row in rows]
 
     async def has(self, name: str, kind: GgufKind) -> bool:
-        """Whether `models` lists it."""
-        return await self._run(lambda: self._models.has(name, kind))
+        """Whether `models` lists it, or did a moment ago: each search asks, and folders may be slow."""
+        now = time.monotonic()
+        until, found = self._lately.get((name, kind), (0.0, False))
+        if until > now:
+            return found
+        found = await self._run(lambda: self._models.has(name, kind))
+        if len(self._lately) >= _LATELY_MAX:
+            self._lately.clear()
+        self._lately[name, kind] = now + KEPT_S, found
+        return found
 
     async def load(self, name: str, kind: GgufKind) -> None:
         """Have it in memory."""

@@ -74,15 +74,19 @@ def possible_rows(
     least_content = -1.0 if len(content) < depth else min(content.values())
     least_context = -1.0 if all_contexts else min(context.values())
 
-    def at_most(chunk: int) -> float:
+    bounds: dict[int, float] = {}
+    exact: list[float] = []
+    for chunk, first in content.items():
+        second = context.get(chunk)
+        known = second is not None or all_contexts
+        if second is None:
+            second = max(first, least_context)
+        bounds[chunk] = bound = weight * first + rest * second
+        if known:
+            exact.append(bound)
+    for chunk, second in context.items():
         if chunk not in content:
-            return weight * least_content + rest * context[chunk]
-        first = content[chunk]
-        second = context[chunk] if chunk in context else max(first, least_context)
-        return weight * first + rest * second
-
-    bounds = {chunk: at_most(chunk) for chunk in content.keys() | context}
-    exact = [bounds[chunk] for chunk in content if all_contexts or chunk in context]
+            bounds[chunk] = weight * least_content + rest * second
     best = heapq.nlargest(limit, exact)
     least = max(threshold, best[-1]) if len(best) == limit else threshold
     return sorted(chunk for chunk, bound in bounds.items() if bound >= least - _ROUNDING)

@@ -150,11 +150,11 @@ async def test_unknown_fields_are_ignored_and_null_is_the_default(rag: httpx.Asy
 @pytest.mark.parametrize(
     ("path", "field", "values"),
     [
-        ("/v1/retrieve", "top_k", ["3", "x", -1, 0, 1.5, 101, True, [3]]),
-        ("/v1/query", "topK", ["4", -2, 0, 2.5, True]),
+        ("/v1/retrieve", "top_k", ["3", "x", -1, 1.5, 101, True, [3]]),
+        ("/v1/query", "topK", ["4", -2, 2.5, True]),
         ("/v1/retrieve", "shouldRerank", ["false", 1]),
         ("/v1/store", "generateContexts", ["yes", 1]),
-        ("/v1/store", "folder_id", [7, ["a"]]),
+        ("/v1/store", "folder_id", [True, ["a"]]),
     ],
 )
 async def test_numbers_and_switches_are_checked(

@@ -91,9 +91,10 @@ class LocalModels:
 
     async def load(self, name: str, kind: GgufKind) -> None:
         """Have it ready. Raises `NotFoundError`, and what the model raises."""
-        if self._gguf is not None and await self._gguf.has(name, kind):
-            await self._gguf.load(name, kind)
-            return
+        if self._gguf is not None:
+            with suppress(NotFoundError):  # asked itself: a file may have come a moment ago
+                await self._gguf.load(name, kind)
+                return
         for row in await self._served():
             if _names(name, row.name) and row.type == kind:
                 if not row.loaded:
