@@ -50,7 +50,9 @@ async def test_calls_given_up_do_not_take_the_threads_of_other_models(stuck: Stu
     assert stuck.asked <= 8
     stuck.go.set()
     assert await asyncio.wait_for(gguf.chat("stuck", "p"), WAIT_S / 4) == "stuck"
-    assert gguf._calls == 0
+    async with asyncio.timeout(WAIT_S / 4):  # a thread gives its place back after its answer
+        while gguf._calls:
+            await asyncio.sleep(0.01)
     await gguf.aclose()
 
 
