@@ -30,7 +30,7 @@ THINGS: Final = [f"Thing {number}" for number in range(20)]
 @pytest.mark.slow
 async def test_no_note_is_lost_whatever_is_written_at_once(db: Database, database_url: str) -> None:
     """Afterwards the projection is equal, row by row. Merging or deleting entities may, seldom, wait
-    in a circle with writers of documents: one is rolled back then, and told to try again."""
+    in a circle with writers of documents: one is rolled back then (services make it again)."""
     writer = MemoryWriter()
     until = time.monotonic() + SECONDS
     met: list[str] = []

@@ -17,6 +17,7 @@ from ragbase.retrieval.matching import Matching
 from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
+from ragbase.storage.again import again_after_deadlock
 from ragbase.storage.collections import DEFAULT
 from ragbase.storage.deletion import database_time, existing, first_within
 from ragbase.storage.pool import Database
@@ -113,10 +114,9 @@ class DeletionService(CollectionBound):
             waiting = sorted(checked.ids)
             while waiting:
                 some = waiting[:DOCUMENTS_AT_ONCE]
-                async with self._database.transaction() as connection:
-                    portion = await first_within(connection, some, chunks=CHUNKS_AT_ONCE)
-                    found.update(await store.delete_documents(connection, portion, names))
-                del waiting[: len(portion)]
+                dealt_with, gone = await self._remove_first(some, names)
+                found.update(gone)
+                del waiting[:dealt_with]
         missing = [number for number in checked.ids if number not in found]
         return DeleteOut(deleted=len(found), missing=missing, dry_run=dry_run)
 
@@ -140,6 +140,16 @@ class DeletionService(CollectionBound):
                 removed += count
                 report(removed)
 
+    @again_after_deadlock
+    async def _remove_first(
+        self, some: Sequence[int], names: Sequence[str] | None
+    ) -> tuple[int, list[int]]:
+        """Remove the first ones: how many were dealt with, and ids of those that were there."""
+        async with self._database.transaction() as connection:
+            portion = await first_within(connection, some, chunks=CHUNKS_AT_ONCE)
+            return len(portion), list(await store.delete_documents(connection, portion, names))
+
+    @again_after_deadlock
     async def _remove_matching(self, matching: Matching, some: Sequence[int]) -> tuple[int, int]:
         """Remove the first ones that match still: the last id dealt with, and how many went."""
         async with self._database.transaction() as connection:

@@ -18,6 +18,7 @@ from ragbase.models.domain import Document, StoredChunk
 from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import documents as store
+from ragbase.storage.again import again_after_deadlock
 from ragbase.storage.contexts import context_state
 from ragbase.storage.graph_state import graph_state, graph_states
 from ragbase.storage.pool import Database
@@ -71,6 +72,7 @@ class DocumentService(CollectionBound):
         async with self._database.read() as connection:
             return await graph_state(connection, document_id)
 
+    @again_after_deadlock
     async def delete(self, document_id: int) -> None:
         """Remove every trace. Raises `NotFoundError`."""
         async with self._database.transaction() as connection:

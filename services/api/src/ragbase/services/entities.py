@@ -10,6 +10,7 @@ from ragbase.models.entities import EntityMerge, EntityOut, EntityPatch
 from ragbase.services.bound import CollectionBound
 from ragbase.services.collections import CollectionService
 from ragbase.storage import graph_entities as store
+from ragbase.storage.again import again_after_deadlock
 from ragbase.storage.pool import Connection, Database
 from ragbase.text.clean import clean_text
 from ragbase.text.entity_names import display_name, normalise
@@ -57,6 +58,7 @@ class EntityService(CollectionBound):
         async with self._database.read() as connection:
             return _out(await self._read(connection, entity_id))
 
+    @again_after_deadlock
     async def rename(self, entity_id: int, change: EntityPatch) -> EntityOut:
         """Raises `NotFoundError`, `InvalidInputError`, and `ConflictError` where another entity of
         the collection bears the name.
@@ -72,6 +74,7 @@ class EntityService(CollectionBound):
             await store.rename_entity(connection, entity_id, normal, name)
             return _out(await self._read(connection, entity_id))
 
+    @again_after_deadlock
     async def merge(self, merge: EntityMerge) -> EntityOut:
         """The target, which is all of them now.
 
@@ -96,6 +99,7 @@ class EntityService(CollectionBound):
             await store.merge_entities(connection, merge.target_id, sources)
             return _out(await self._read(connection, merge.target_id))
 
+    @again_after_deadlock
     async def delete(self, entity_id: int) -> None:
         """Remove it, its mentions and relations. Raises `NotFoundError`."""
         async with self._database.transaction() as connection:

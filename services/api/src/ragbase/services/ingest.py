@@ -30,6 +30,7 @@ from ragbase.services.ingest_vectors import PassageVectors
 from ragbase.services.jobs_run import JobRun
 from ragbase.services.recipe import Recipe, content_hash, same_content
 from ragbase.storage import documents as store
+from ragbase.storage.again import again_after_deadlock
 from ragbase.storage.chunks import list_chunks
 from ragbase.storage.pool import Database
 from ragbase.telemetry.metrics import count_ingested, observe_ingest_stage
@@ -115,6 +116,7 @@ class IngestService(CollectionBound):
 
     # The two flows
 
+    @again_after_deadlock
     async def _create(
         self, body: DocumentIn, run: JobRun | None, warnings: tuple[IngestWarning, ...]
     ) -> IngestOutcome:
@@ -148,6 +150,7 @@ class IngestService(CollectionBound):
                     await end(connection, run, result)
                     return result
 
+    @again_after_deadlock
     async def _try_patch(
         self, document_id: int, change: DocumentPatch, run: JobRun | None
     ) -> Document | None:
