@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from e2e.cluster import ControlPlane
+from e2e.cluster.control_plane import Write
 from ragbase_operator.cluster.client import KubernetesCluster
 from ragbase_operator.cluster.config import load_configuration
 from ragbase_operator.cluster.port import ClusterError, KindAbsentError, RefusedError
@@ -39,6 +40,21 @@ async def client(
         yield cluster
 
 
+async def on_record(api_server: ControlPlane, namespace: str) -> list[Write]:
+    """The operator's writes to the namespace (controllers write, too), once there are some: the
+    audit log comes after the answer."""
+
+    async def found() -> list[Write]:
+        return [
+            write
+            for write in api_server.writes()
+            if write.namespace == namespace and write.agent.startswith("ragbase-operator/")
+        ]
+
+    await eventually(found)
+    return await found()
+
+
 async def test_our_manager_and_agent_are_on_record(
     real: RealTwin, api_server: ControlPlane
 ) -> None:
@@ -47,16 +63,16 @@ async def test_our_manager_and_agent_are_on_record(
     assert found is not None
     managers = {(m["manager"], m["operation"]) for m in found["metadata"]["managedFields"]}
     assert managers == {("ragbase-operator", "Apply")}
-    [write] = [w for w in api_server.writes() if (w.namespace, w.name) == (real.namespace, "one")]
+    [write] = await on_record(api_server, real.namespace)
     assert (write.verb, write.code) == ("patch", 201)
     assert write.agent.startswith("ragbase-operator/")
 
 
 async def test_reading_writes_nothing(real: RealTwin, api_server: ControlPlane) -> None:
     await real.cluster.apply(config_map(real.namespace))
-    before = [write for write in api_server.writes() if write.namespace == real.namespace]
+    before = await on_record(api_server, real.namespace)
     await real.cluster.list("v1", "ConfigMap", real.namespace)
-    after = [write for write in api_server.writes() if write.namespace == real.namespace]
+    after = await on_record(api_server, real.namespace)
     assert before == after
 
 

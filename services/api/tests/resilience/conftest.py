@@ -19,6 +19,7 @@ from ragbase.main import create_app
 from ragbase.settings import Settings
 from ragbase.storage.migrations import migrate
 
+from ..eventually import eventually
 from ..llm_server import MODEL, Talker, talking
 from ..model_server import Stub, running
 from .told import CLEAN, SETTINGS, Told, line
@@ -60,6 +61,15 @@ class World:
         return answer.status_code, ",".join(codes)
 
 
+async def stored(client: httpx.AsyncClient, body: dict[str, Any]) -> None:
+    """Before a test begins: budgets that are small for its sake may be too small on a busy machine."""
+
+    async def is_stored() -> bool:
+        return (await client.post("/v1/documents", json=body)).is_success
+
+    await eventually(is_stored, 30)
+
+
 @asynccontextmanager
 async def open_world(
     postgres: EmbeddedPostgres, retry: RetryPolicy, timeout_s: float, **settings: Any
@@ -78,7 +88,7 @@ async def open_world(
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
         ):
             world = World(client, postgres, model, lambda port: running(model, port), serving)
-            assert (await client.post("/v1/documents", json=DOCUMENT)).is_success
+            await stored(client, DOCUMENT)
             yield world
     await embedder.aclose()
 

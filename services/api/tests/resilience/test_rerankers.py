@@ -21,7 +21,7 @@ from ragbase.services.circuit import FAILURES
 
 from ..eventually import eventually
 from ..model_server import Fault, Stub, cut, running
-from .conftest import World, open_world
+from .conftest import World, open_world, stored
 
 BUDGET_S = 0.6
 DOCUMENTS = 12
@@ -75,11 +75,8 @@ async def ranked(
             await world.client.put("/v1/collections/logs", json={})
             for number in range(DOCUMENTS):
                 body = {"title": f"Log {number}", "content": f"Ships at quay {number}."}
-                answer = await world.client.post(
-                    "/v1/documents",
-                    json={**body, "collection": "logs", "external_id": f"log-{number}"},
-                )
-                assert answer.is_success
+                ids_ = {"collection": "logs", "external_id": f"log-{number}"}
+                await stored(world.client, {**body, **ids_})
             yield Ranked(world, reranker, serving)
 
 
