@@ -24,6 +24,7 @@ from ..model_server import Fault, Stub, cut, running
 from .conftest import World, open_world, stored
 
 BUDGET_S = 0.6
+NOT_ABOUT_TIME = pytest.mark.parametrize("ranked", [20.0], indirect=True)
 DOCUMENTS = 12
 QUERY = {"query": "ships at the quay", "top_k": 20, "collection": "logs"}
 HTML = b"<html><h1>Bad Gateway</h1></html>"
@@ -62,15 +63,17 @@ class Ranked:
 
 @pytest_asyncio.fixture
 async def ranked(
-    postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+    postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Ranked]:
-    """Twelve documents, and a reranker that may take little more than half a second."""
+    """Twelve documents, and a reranker that may take little more than half a second, or as long as
+    a test says that is not about time."""
     monkeypatch.setattr("ragbase.services.health._EVERY_DOWN_S", 0.05)
     monkeypatch.setattr("ragbase.services.circuit.FIRST_WAIT_S", 0.05)
     reranker = Stub(max_batch=4, model_id="acme/ranks", model_type={"reranker": {}})
     with ExitStack() as serving:
         serving.enter_context(running(reranker))
-        named = {"default": {"url": reranker.url, "timeout_s": BUDGET_S}}
+        timeout_s = getattr(request, "param", BUDGET_S)
+        named = {"default": {"url": reranker.url, "timeout_s": timeout_s}}
         async with open_world(postgres, RetryPolicy(attempts=2), 5.0, rerankers=named) as world:
             await world.client.put("/v1/collections/logs", json={})
             for number in range(DOCUMENTS):
@@ -185,6 +188,7 @@ async def test_nobody_waits_for_a_server_that_hangs_once_that_is_known(ranked: R
     assert time.monotonic() - began < 3 * BUDGET_S  # five that wait would take five
 
 
+@NOT_ABOUT_TIME
 async def test_a_poisoned_text_does_not_take_reranking_from_the_others(ranked: Ranked) -> None:
     """Refusals of a text are its caller's: the circuit stays closed."""
     OF_THE_TEXTS["422"](ranked)
@@ -194,6 +198,7 @@ async def test_a_poisoned_text_does_not_take_reranking_from_the_others(ranked: R
     assert (await ranked.search())["reranker_used"] == "default"
 
 
+@NOT_ABOUT_TIME
 async def test_pages_continue_one_another_with_a_reranker(ranked: Ranked) -> None:
     """B047: the depth of reranking does not depend on the page."""
     whole = ids(await ranked.search(top_k=10, rerank_candidates=5))
