@@ -58,9 +58,8 @@ class Highlighter:
         if not self._wanted:
             return []
         runs = content.split()
-        if not self._vocabulary.has_read(content):
+        if not self._vocabulary.has_read(content, runs):
             self._consider(runs)
-            self._vocabulary.remember(content, runs)
         spans: list[Span] = []
         for run in self._matching.intersection(runs):
             matches = self._matches_of(run)
@@ -126,16 +125,18 @@ class _Vocabulary:
     def runs_with(self, terms: Iterable[str]) -> set[str]:
         return {run for term in terms for run in self._runs.get(term, ())}
 
-    def has_read(self, content: str) -> bool:
-        """Whether all its runs are known: one look-up where asking for each costs hundreds."""
-        return hash(content) in self._read
-
-    def remember(self, content: str, runs: Sequence[str]) -> None:
-        """After its runs were considered. Long ones must be looked at in each query anew."""
+    def has_read(self, content: str, runs: Sequence[str]) -> bool:
+        """Whether all its runs are known; told by one look-up once it is true, where asking for each
+        costs hundreds. Never of contents with long runs: those are looked at in each query anew."""
+        read = hash(content)
+        if read in self._read:
+            return True
+        if not self.knows(runs):
+            return False
         if len(self._read) >= _KNOWN_MAX:
             self._read.clear()
-        if self.knows(runs):
-            self._read.add(hash(content))
+        self._read.add(read)
+        return True
 
     def knows(self, runs: Iterable[str]) -> bool:
         return self._known.issuperset(runs)

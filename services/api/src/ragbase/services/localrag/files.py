@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Self
 
 from ragbase.errors import ForbiddenError, NotFoundError, UnavailableError
@@ -95,7 +96,8 @@ class FileService:
         passages = await self._passages.make(text, body, chosen.embedder)
         file_id = secrets.token_hex(16)
         with observe_ingest_stage("store"):
-            stored_at = await self._kept(text, file_id, folder_id, passages, chosen.model.id)
+            insert = partial(self._insert, text, file_id, folder_id, passages, chosen.model.id)
+            stored_at = await self._kept(insert)
         count_ingested("created")
         notes = [*chosen.notes, *passages.notes]
         return StoredFile(file_id, folder_id, passages, stored_at, notes)
@@ -124,19 +126,12 @@ class FileService:
             if not self._seen or not await delete_file(connection, file_id):
                 raise NotFoundError("No chunks found for this file_id", code="file_not_found")
 
-    async def _kept(
-        self,
-        text: str,
-        file_id: str,
-        folder_id: str | None,
-        passages: Passages,
-        model_id: int,
-    ) -> datetime:
+    async def _kept(self, insert: Callable[[], Awaitable[datetime]]) -> datetime:
         """Store it; in a collection made anew where somebody deletes the one that it was meant for,
         as if the file had come after that."""
         for _ in range(TRIES):
             try:
-                return await self._insert(text, file_id, folder_id, passages, model_id)
+                return await insert()
             except NotFoundError as error:
                 if error.code != "collection_not_found":
                     raise
