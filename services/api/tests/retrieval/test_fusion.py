@@ -31,7 +31,7 @@ Rankings = dict[ArmName, list[Hit]]
 
 def ranking(*chunks: int, scores: list[float] | None = None) -> list[Hit]:
     found = scores or [float(len(chunks) - n) for n in range(len(chunks))]
-    return [Hit(chunk, chunk * 10, score) for chunk, score in zip(chunks, found, strict=True)]
+    return [Hit(chunk, score) for chunk, score in zip(chunks, found, strict=True)]
 
 
 def weighted(**weights: float) -> WeightedFusion:
@@ -52,7 +52,7 @@ def test_rrf_sums_reciprocal_ranks() -> None:
     fused = fuse({"semantic": ranking(7, 8), "keyword": ranking(8, 9)})
     assert [hit.chunk_id for hit in fused] == [8, 7, 9]
     assert by_chunk(fused) == pytest.approx({8: 1 / 62 + 1 / 61, 7: 1 / 61, 9: 1 / 62})
-    assert fused[0] == FusedHit(8, 80, fused[0].score, ("semantic", "keyword"))
+    assert fused[0] == FusedHit(8, fused[0].score, ("semantic", "keyword"))
 
 
 def test_k_is_the_requests() -> None:
@@ -132,7 +132,7 @@ hits = st.lists(
     ),
     max_size=10,
     unique_by=lambda pair: pair[0],
-).map(lambda pairs: [Hit(c, c * 10, s) for c, s in sorted(pairs, key=lambda p: (-p[1], p[0]))])
+).map(lambda pairs: [Hit(c, s) for c, s in sorted(pairs, key=lambda p: (-p[1], p[0]))])
 rankings = st.dictionaries(st.sampled_from(ARMS), hits)
 fusions: st.SearchStrategy[Fusion] = st.one_of(
     st.builds(RrfFusion, k=st.integers(1, 100)),

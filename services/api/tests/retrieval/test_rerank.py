@@ -27,7 +27,7 @@ class Scorer:
 
 
 def hits(count: int) -> list[FusedHit]:
-    return [FusedHit(n, n * 10, 1 / n, ("keyword",)) for n in range(1, count + 1)]
+    return [FusedHit(n, 1 / n, ("keyword",)) for n in range(1, count + 1)]
 
 
 def texts(count: int) -> dict[int, str]:

@@ -199,7 +199,7 @@ async def test_stages_are_observed_by_mode(harbour: Any) -> None:
 
 
 async def test_a_chunk_that_is_gone_by_now_is_left_out(harbour: Any, fake_arm: Any) -> None:
-    ghost = fake_arm("semantic", hits=[Hit(999_999, 999_999, 0.9)])
+    ghost = fake_arm("semantic", hits=[Hit(999_999, 0.9)])
     answer = await harbour.service(semantic=ghost).search(request())
     assert titles(answer)
     assert answer.total == len(answer.results)
@@ -302,7 +302,7 @@ async def test_unknown_rerankers_are_refused(harbour: Any) -> None:
 
 async def test_a_configured_graph_arm_joins_the_others(harbour: Any, fake_arm: Any) -> None:
     found = (await harbour.service().search(request("rice"))).results[0]
-    graph = fake_arm("graph", hits=[Hit(found.chunk_id, found.document_id, 0.5)])
+    graph = fake_arm("graph", hits=[Hit(found.chunk_id, 0.5)])
     service = harbour.service(graph=graph)
     answer = await service.search(request("rice", min_score=0.25))
     assert answer.retrievers_used == ["semantic", "keyword", "graph"]
@@ -320,11 +320,11 @@ async def test_weights_order_the_rows_and_choose_the_arms(harbour: Any, fake_arm
     one, two = (await harbour.service().search(request())).results[:2]
     semantic = fake_arm(
         "semantic",
-        hits=[Hit(one.chunk_id, one.document_id, 0.8), Hit(two.chunk_id, two.document_id, 0.2)],
+        hits=[Hit(one.chunk_id, 0.8), Hit(two.chunk_id, 0.2)],
     )
     keyword = fake_arm(
         "keyword",
-        hits=[Hit(two.chunk_id, two.document_id, 8.0), Hit(one.chunk_id, one.document_id, 2.0)],
+        hits=[Hit(two.chunk_id, 8.0), Hit(one.chunk_id, 2.0)],
     )
     service = harbour.service(semantic=semantic, keyword=keyword)
 

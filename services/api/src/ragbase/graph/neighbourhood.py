@@ -89,10 +89,10 @@ far AS MATERIALIZED (
     LIMIT {chunks:d}
 ),
 edges AS MATERIALIZED (
-    SELECT m.chunk_id, m.document_id, m.entity_id
+    SELECT m.chunk_id, m.entity_id
     FROM (SELECT chunk_id FROM near UNION SELECT chunk_id FROM far) n
     CROSS JOIN LATERAL (
-        SELECT m.chunk_id, m.document_id, m.entity_id
+        SELECT m.chunk_id, m.entity_id
         FROM mentions m WHERE m.chunk_id = n.chunk_id OFFSET 0
     ) m
 ),
@@ -109,7 +109,6 @@ degrees AS MATERIALIZED (
 )
 SELECT
     (SELECT array_agg(chunk_id) FROM edges),
-    (SELECT array_agg(document_id) FROM edges),
     (SELECT array_agg(entity_id) FROM edges),
     (SELECT array_agg(entity_id) FROM degrees),
     (SELECT array_agg(degree) FROM degrees),
@@ -123,7 +122,6 @@ class Neighbourhood:
 
     graph: MentionGraph
     chunk_ids: Indexes
-    document_ids: Indexes
     entity_ids: Indexes
     seeds: frozenset[int]
 
@@ -162,7 +160,6 @@ async def load_neighbourhood(
 
 def _neighbourhood(
     chunks: list[int],
-    documents: list[int],
     entities: list[int],
     known: list[int],
     degrees: list[int],
@@ -170,14 +167,13 @@ def _neighbourhood(
     *,
     cuts: Cuts,
 ) -> Neighbourhood:
-    chunk_of, document_of = np.array(chunks, np.int64), np.array(documents, np.int64)
-    entity_of = np.array(entities, np.int64)
+    chunk_of, entity_of = np.array(chunks, np.int64), np.array(entities, np.int64)
     order = np.lexsort((entity_of, chunk_of))
-    chunk_ids, first, chunk = np.unique(chunk_of[order], return_index=True, return_inverse=True)
+    chunk_ids, chunk = np.unique(chunk_of[order], return_inverse=True)
     entity_ids, entity = np.unique(entity_of[order], return_inverse=True)
     degree = np.empty(entity_ids.size)
     degree[np.searchsorted(entity_ids, np.array(known, np.int64))] = degrees
     # Counting stops beyond `common`; an entity must not give away more than it has.
     degree = np.maximum(degree, np.bincount(entity, minlength=entity_ids.size))
     graph = MentionGraph(chunk, entity, chunk_ids.size, degree, specificity(degree, cuts.common))
-    return Neighbourhood(graph, chunk_ids, document_of[order][first], entity_ids, frozenset(seeds))
+    return Neighbourhood(graph, chunk_ids, entity_ids, frozenset(seeds))

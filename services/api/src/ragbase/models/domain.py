@@ -38,7 +38,6 @@ class Hit(NamedTuple):
     """
 
     chunk_id: int
-    document_id: int
     score: float
 
 

@@ -48,7 +48,6 @@ class FusedHit(NamedTuple):
     """A chunk in the fused ranking; ``sources`` are the arms that have it, in the order of `ARMS`."""
 
     chunk_id: int
-    document_id: int
     score: float
     sources: tuple[ArmName, ...]
 
@@ -77,13 +76,11 @@ def fuse(
     """
     weights = _effective_weights(fusion, gates)
     parts: dict[ArmName, dict[int, float]] = {}
-    documents: dict[int, int] = {}
     for arm in ARMS:
         hits = _distinct(rankings.get(arm, ()))
         if not hits or weights[arm] == 0.0:
             continue
         chunks = [hit.chunk_id for hit in hits]
-        documents.update(zip(chunks, [hit.document_id for hit in hits], strict=True))
         contributions = _contributions(arm, hits, fusion, weights, normalise)
         parts[arm] = dict(zip(chunks, contributions, strict=True))
     given = [part.get for part in parts.values()]
@@ -91,12 +88,7 @@ def fuse(
     scored = [(-math.fsum([get(chunk, 0.0) for get in given]), chunk) for chunk in contenders]
     scored.sort()
     return [
-        FusedHit(
-            chunk,
-            documents[chunk],
-            -score,
-            tuple([arm for arm, part in parts.items() if chunk in part]),
-        )
+        FusedHit(chunk, -score, tuple([arm for arm, part in parts.items() if chunk in part]))
         for score, chunk in scored[:limit]
     ]
 

@@ -82,11 +82,7 @@ def ranked_chunks(linked: Linked, around: Neighbourhood, depth: int) -> list[Hit
     """
     scores = np.sqrt(chunk_scores(around.graph, around.restart(linked.seeds())))
     order = np.lexsort((around.chunk_ids, -scores))[:depth]
-    return [
-        Hit(int(around.chunk_ids[at]), int(around.document_ids[at]), float(scores[at]))
-        for at in order
-        if scores[at] > 0.0
-    ]
+    return [Hit(int(around.chunk_ids[at]), float(scores[at])) for at in order if scores[at] > 0.0]
 
 
 def warn_of_no_graph(trace: Trace, reason: str = "no graph is configured on this server") -> None:

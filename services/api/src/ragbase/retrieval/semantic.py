@@ -69,7 +69,7 @@ class _Asked:
     with_chunks: bool
 
     async def fetch(self, statement: str) -> list[asyncpg.Record]:
-        """Rows that begin with chunk_id, document_id, distance, and end with the chunk if wanted."""
+        """Rows that begin with chunk_id, distance, and end with the chunk if wanted."""
         if self.with_chunks:
             statement = with_chunks(statement, "h.distance, h.chunk_id")
         args = self.filtered.args if self.filtered else ()
@@ -113,7 +113,7 @@ class SemanticIndex:
         rows = await self._rows(asked)
         if chunks is not None:
             chunks.update(chunks_beside(rows))
-        hits = (Hit(row[0], row[1], 1.0 - row[2]) for row in rows)
+        hits = (Hit(row[0], 1.0 - row[1]) for row in rows)
         return [hit for hit in hits if min_score is None or hit.score >= min_score]
 
     async def _rows(self, asked: _Asked) -> list[asyncpg.Record]:

@@ -2,8 +2,8 @@
 
 Parameters of each statement: $1 the query vector, $2 collection ids bigint[], then those of the
 filter (compiled with ``first=3``). Model id, dimension and numbers of rows are written as
-literals, because the partial expression index is only matched by constants. Rows are chunk_id,
-document_id and cosine distance, nearest first, equal distances by chunk id.
+literals, because the partial expression index is only matched by constants. Rows are chunk_id
+and cosine distance, nearest first, equal distances by chunk id.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VectorStatements"]
 
-_COLUMNS = "e.chunk_id, e.document_id, e.embedding <=> $1::vector AS distance"
+_COLUMNS = "e.chunk_id, e.embedding <=> $1::vector AS distance"
 
 _NEAREST = """
-SELECT n.chunk_id, n.document_id, n.distance
+SELECT n.chunk_id, n.distance
 FROM (
     SELECT {columns}
     FROM embeddings e {joined}
@@ -49,10 +49,10 @@ WITH allowed AS MATERIALIZED (
     WHERE c.collection_id = ANY($2::bigint[]) AND ({condition})
     {bound}
 )
-SELECT h.chunk_id, h.document_id, h.distance, m.matching
+SELECT h.chunk_id, h.distance, m.matching
 FROM (SELECT count(*) AS matching FROM allowed) m
 LEFT JOIN LATERAL (
-    SELECT v.chunk_id, v.document_id, v.distance
+    SELECT v.chunk_id, v.distance
     FROM allowed a
     CROSS JOIN LATERAL (
         SELECT {columns}
@@ -127,7 +127,7 @@ class VectorStatements:
     def exact_filtered(self, depth: int, filtered: Condition, bound: int | None) -> str:
         """Every vector of a matching chunk compared, unless more than ``bound`` chunks match.
 
-        A fourth column, ``matching``, counts these up to ``bound + 1``. At least one row comes
+        A third column, ``matching``, counts these up to ``bound + 1``. At least one row comes
         back, its ``chunk_id`` NULL where nothing was found or compared.
         """
         return _EXACT_FILTERED.format(

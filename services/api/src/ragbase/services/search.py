@@ -33,7 +33,7 @@ from ragbase.services.search_plan import SearchPlan, check_search, find_collecti
 from ragbase.services.search_rerank import Reranked, RerankStage
 from ragbase.services.search_rows import explain, first_of_each_document, make_rows
 from ragbase.settings import Settings
-from ragbase.storage.documents import load_chunks
+from ragbase.storage.chunks import document_ids, load_chunks
 from ragbase.storage.pool import Database
 from ragbase.telemetry import metrics
 
@@ -94,7 +94,7 @@ class SearchService:
             head = fused[: rerank_depth(plan.rerank_candidates, plan.top_k)]
             chunks = await self._load(head, indexed=True)
             reranked = await self._rerank.run(reranker, plan, fused, chunks, trace)
-        page = _page(reranked.ranked.hits if reranked else fused, plan)
+        page = await self._page(reranked.ranked.hits if reranked else fused, plan)
         rows = await self._rows(plan, page, chunks, rankings, fused, reranked)
         used: list[Retriever] = [*counted_arms(rankings, plan.fusion, trace.gates)]
         kind: ScoreKind = "rrf" if isinstance(plan.fusion, RrfFusion) else "weighted"
@@ -126,10 +126,9 @@ class SearchService:
             chunks: dict[int, StoredChunk] = {}
             wanted = chunks if plan.depth == plan.top_k else None
             rankings = await self._run([arm], plan, trace, vector, chunks=wanted)
-        hits = [
-            FusedHit(hit.chunk_id, hit.document_id, hit.score, (mode,)) for hit in rankings[mode]
-        ]
-        rows = await self._rows(plan, _page(hits, plan), chunks, rankings, [], None)
+        hits = [FusedHit(hit.chunk_id, hit.score, (mode,)) for hit in rankings[mode]]
+        page = await self._page(hits, plan)
+        rows = await self._rows(plan, page, chunks, rankings, [], None)
         return _answer(mode, plan, rows, trace, used=[mode], kind=kind)
 
     def _vector(
@@ -168,6 +167,13 @@ class SearchService:
             llm_linker=plan.linker == "llm",
         )
         return await run_arms(arms, query, self._settings.search_timeout_s)
+
+    async def _page(self, hits: Sequence[FusedHit], plan: SearchPlan) -> Sequence[FusedHit]:
+        if plan.request.group_by == "document" and hits:
+            async with self._database.acquire() as connection:
+                documents = await document_ids(connection, [hit.chunk_id for hit in hits])
+            hits = first_of_each_document(hits, documents)
+        return hits[plan.request.offset : plan.request.offset + plan.top_k]
 
     async def _rows(
         self,
@@ -216,11 +222,6 @@ def _asks_for_graph(plan: SearchPlan) -> bool:
     fusion = plan.request.fusion
     weighed = isinstance(fusion, WeightedFusion) and arm_weight(fusion, "graph") > 0
     return weighed or plan.asks_for("include_graph") or plan.asks_for("linker")
-
-
-def _page(hits: Sequence[FusedHit], plan: SearchPlan) -> Sequence[FusedHit]:
-    ordered = first_of_each_document(hits) if plan.request.group_by == "document" else hits
-    return ordered[plan.request.offset : plan.request.offset + plan.top_k]
 
 
 def _answer(

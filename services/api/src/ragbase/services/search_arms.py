@@ -31,7 +31,9 @@ async def run_arms(
     answered, or there is none to ask (`OverloadedError` when the only one is full), and
     `InvalidInputError` as an arm raises it.
     """
-    outcomes = await asyncio.gather(*(_attempt(arm, query, budget_s) for arm in arms))
+    attempts = [_attempt(arm, query, budget_s) for arm in arms]
+    # One is waited for as it is: tasks cost hops of the event loop.
+    outcomes = [await attempts[0]] if len(arms) == 1 else await asyncio.gather(*attempts)
     rankings: dict[ArmName, list[Hit]] = {}
     failures: dict[ArmName, Exception] = {}
     for arm, outcome in zip(arms, outcomes, strict=True):

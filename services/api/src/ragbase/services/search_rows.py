@@ -17,11 +17,14 @@ Explanation = Mapping[int, dict[ExplainedPart, Place]]
 """Chunk id → places."""
 
 
-def first_of_each_document(hits: Iterable[FusedHit]) -> list[FusedHit]:
-    """The best chunk of each document, in order."""
+def first_of_each_document(
+    hits: Iterable[FusedHit], documents: Mapping[int, int]
+) -> list[FusedHit]:
+    """The best chunk of each document, in order. ``documents``: by chunk id; others are gone."""
     best: dict[int, FusedHit] = {}
     for hit in hits:
-        best.setdefault(hit.document_id, hit)
+        if hit.chunk_id in documents:
+            best.setdefault(documents[hit.chunk_id], hit)
     return list(best.values())
 
 

@@ -11,7 +11,14 @@ from ragbase.storage.pool import Connection
 if TYPE_CHECKING:
     import asyncpg
 
-__all__ = ["chunks_beside", "insert_chunks", "list_chunks", "load_chunks", "with_chunks"]
+__all__ = [
+    "chunks_beside",
+    "document_ids",
+    "insert_chunks",
+    "list_chunks",
+    "load_chunks",
+    "with_chunks",
+]
 
 _INSERT = """
     INSERT INTO chunks (
@@ -98,6 +105,14 @@ async def load_chunks(
         f"SELECT {columns} {_FROM} WHERE c.id = ANY($1::bigint[])", chunk_ids
     )
     return {row[0]: StoredChunk(*row) for row in rows}
+
+
+async def document_ids(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
+    """Document by chunk; ids that are gone are left out."""
+    rows = await connection.fetch(
+        "SELECT c.id, c.document_id FROM chunks c WHERE c.id = ANY($1::bigint[])", chunk_ids
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def with_chunks(statement: str, order: str) -> str:

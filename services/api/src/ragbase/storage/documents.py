@@ -14,7 +14,7 @@ import asyncpg
 
 from ragbase.errors import NotFoundError
 from ragbase.models.domain import ChunkDraft, Document, DocumentDraft, Vectors
-from ragbase.storage.chunks import insert_chunks, list_chunks, load_chunks
+from ragbase.storage.chunks import insert_chunks, list_chunks
 from ragbase.storage.embeddings import insert_vectors, vectors_by_indexed_content
 from ragbase.storage.pool import Connection
 
@@ -32,7 +32,6 @@ __all__ = [
     "is_superseded",
     "list_chunks",
     "list_documents",
-    "load_chunks",
     "lock_content",
     "lock_document",
     "lock_external_id",

@@ -24,7 +24,7 @@ PARADE = ParadeDialect()
 EMULATION = Path(__file__).parent / "emulated_pg_search.sql"
 
 UNFILTERED = """
-SELECT c.id AS chunk_id, c.document_id, pdb.score(c.id) AS score
+SELECT c.id AS chunk_id, pdb.score(c.id) AS score
 FROM chunks c
 WHERE c.lexical_text ||| $1::text[]
     AND c.collection_id @@@ pdb.term_set($2::bigint[])::pdb.const(0)
@@ -32,7 +32,7 @@ ORDER BY pdb.score(c.id) DESC, c.id
 LIMIT 50
 """
 FILTERED = """
-SELECT c.id AS chunk_id, c.document_id, pdb.score(c.id) AS score
+SELECT c.id AS chunk_id, pdb.score(c.id) AS score
 FROM chunks c
 WHERE c.lexical_text ||| $1::text[]
     AND c.collection_id @@@ pdb.term_set($2::bigint[])::pdb.const(0)

@@ -34,7 +34,7 @@ class LexicalDialect(Protocol):
 
     def statement(self, *, filtered: Condition | None, depth: int) -> str:
         """The search statement; its parameters are $1 terms text[], $2 collection ids bigint[],
-        then those of ``filtered`` (compiled with ``first=3``). Selects chunk_id, document_id, score.
+        then those of ``filtered`` (compiled with ``first=3``). Selects chunk_id, score.
         """
         ...
 

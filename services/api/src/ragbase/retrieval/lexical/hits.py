@@ -14,5 +14,5 @@ __all__ = ["read_hits"]
 
 
 def read_hits(rows: Iterable[asyncpg.Record]) -> list[Hit]:
-    """Rows that begin with chunk_id, document_id, score, in their order."""
-    return [Hit(row[0], row[1], float(row[2])) for row in rows]
+    """Rows that begin with chunk_id, score, in their order."""
+    return [Hit(row[0], float(row[1])) for row in rows]

@@ -81,10 +81,7 @@ ranked AS MATERIALIZED (
     ORDER BY score DESC, h.chunk_id
     LIMIT {depth:d}
 )
-SELECT
-    r.chunk_id,
-    (SELECT c.document_id FROM chunks c WHERE c.id = r.chunk_id) AS document_id,
-    r.score
+SELECT r.chunk_id, r.score
 FROM ranked r
 ORDER BY r.score DESC, r.chunk_id
 """

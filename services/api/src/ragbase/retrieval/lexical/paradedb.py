@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ParadeDialect"]
 
 _SEARCH = """
-SELECT c.id AS chunk_id, c.document_id, pdb.score(c.id) AS score
+SELECT c.id AS chunk_id, pdb.score(c.id) AS score
 FROM chunks c
 WHERE c.lexical_text ||| $1::text[]
     AND c.collection_id @@@ pdb.term_set($2::bigint[])::pdb.const(0){filtered}
