@@ -361,3 +361,37 @@ async def test_a_batch_holds_at_most_so_many_items(model: Model) -> None:
     assert model.batches == [[1], [5, 5], [6, 7]]
     assert batcher.waiting == 0
     await batcher.aclose()
+
+
+async def test_so_many_batches_run_at_once_as_are_allowed() -> None:
+    """The first two are held until both run; the others wait for a place."""
+    both = threading.Barrier(2, timeout=10)
+    batches: list[list[int]] = []
+
+    def run(items: Sequence[int]) -> list[int]:
+        batches.append(list(items))
+        if 1 in items or 2 in items:
+            both.wait()  # passed only where the two run beside each other
+        return [2 * item for item in items]
+
+    batcher = Batcher[int, int](run, cost=lambda _: 60, max_cost=100, max_waiting=8, at_once=2)
+    assert await asyncio.gather(*(batcher.submit(item) for item in (1, 2, 3, 4))) == [2, 4, 6, 8]
+    assert sorted(batches) == [[1], [2], [3], [4]]
+    await batcher.aclose()
+
+
+async def test_closing_waits_for_every_batch_that_runs(model: Model) -> None:
+    batcher = Batcher[int, int](
+        model, cost=lambda item: 60, max_cost=100, max_waiting=8, at_once=2, name="closing"
+    )
+    model.hold()
+    running = await queued(batcher, 1, 2)
+    async with asyncio.timeout(10):
+        while len(model.batches) < 2:  # noqa: ASYNC110 - told by a thread of the batcher
+            await asyncio.sleep(0.001)
+    closing = asyncio.create_task(batcher.aclose())
+    await asyncio.sleep(0)
+    model.release()
+    await closing
+    assert await asyncio.gather(*running) == [2, 4]
+    assert not any(thread.name.startswith("closing") for thread in threading.enumerate())

@@ -172,7 +172,6 @@ def test_rows_are_ordered_complete_distinct_and_bounded(
     bound = len(ARMS) / (fusion.k + 1) if isinstance(fusion, RrfFusion) else 1.0
     assert all(math.isfinite(hit.score) and 0 <= hit.score <= bound + 1e-12 for hit in fused)
     for hit in fused:
-        assert hit.document_id == hit.chunk_id * 10
         assert hit.sources == tuple(
             arm for arm in asked if hit.chunk_id in {h.chunk_id for h in found.get(arm, [])}
         )

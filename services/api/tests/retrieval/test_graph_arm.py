@@ -18,6 +18,7 @@ from ragbase.retrieval.arms import ArmAbsent, ArmQuery
 from ragbase.retrieval.graph_arm import GraphArm
 from ragbase.retrieval.query_names import QueryNames
 from ragbase.retrieval.trace import Trace
+from ragbase.storage.chunks import document_ids
 from ragbase.storage.pool import Connection, Database
 
 from ..graph_rows import add_document, collection
@@ -40,8 +41,9 @@ async def ask(
     return await arm.retrieve(asked), trace
 
 
-def documents(hits: list[Hit]) -> list[int]:
-    return list(dict.fromkeys(hit.document_id for hit in hits))
+async def documents(connection: Connection, hits: list[Hit]) -> list[int]:
+    owners = await document_ids(connection, [hit.chunk_id for hit in hits])
+    return list(dict.fromkeys(owners[hit.chunk_id] for hit in hits))
 
 
 async def test_a_chunk_that_shares_no_word_with_the_query_is_reached(
@@ -52,7 +54,7 @@ async def test_a_chunk_that_shares_no_word_with_the_query_is_reached(
     singer = await add_document(connection, ("singer", ["Hank Snow", "Tennessee"], []))
     await add_document(connection, ("elsewhere", ["Publix"], []))
     hits, trace = await ask(db, "Where did the star of Hello Love live?")
-    assert documents(hits) == [film, singer]
+    assert await documents(connection, hits) == [film, singer]
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
     assert 0.0 < trace.gates["graph"] < 1.0
 
@@ -64,7 +66,7 @@ async def test_one_name_with_two_types_leads_to_both_documents(
     one = await add_document(connection, ("a", [EntityFact("Raft", "concept")], []))
     two = await add_document(connection, ("b", [EntityFact("raft", "technology")], []))
     hits, _ = await ask(db, "How does Raft elect leaders?")
-    assert documents(hits) == [one, two]
+    assert await documents(connection, hits) == [one, two]
 
 
 async def test_a_hub_neither_floods_nor_slows(db: Database, connection: Connection) -> None:
@@ -88,7 +90,7 @@ async def test_a_hub_neither_floods_nor_slows(db: Database, connection: Connecti
     wanted = await add_document(connection, ("w", ["Acme Corp", "Reykjavik Office"], []))
     await connection.execute("ANALYZE")
     hits, trace = await ask(db, "Who leads Acme Corp at the Reykjavik Office?")
-    assert documents(hits) == [wanted]
+    assert await documents(connection, hits) == [wanted]
     assert trace.gates["graph"] > 0.0
     started = time.perf_counter()
     alone, lone = await ask(db, "Who leads Acme Corp today?")
@@ -111,7 +113,7 @@ async def test_a_filter_is_kept_on_every_hop(db: Database, connection: Connectio
     await add_document(connection, ("b", ["Bridge One", "Bridge Two"], []), metadata={"n": 2})
     await add_document(connection, ("c", ["Bridge Two"], []), metadata={"n": 1})
     hits, _ = await ask(db, "Who built Alpha Base there?", filter=parse_filter({"n": 1}))
-    assert documents(hits) == [one]
+    assert await documents(connection, hits) == [one]
 
 
 async def test_other_collections_are_never_crossed(db: Database, connection: Connection) -> None:
@@ -119,7 +121,7 @@ async def test_other_collections_are_never_crossed(db: Database, connection: Con
     mine = await add_document(connection, ("a", ["Alpha Base", "Shared Name"], []))
     await add_document(connection, ("b", ["Shared Name", "Theirs"], []), collection_id=other.id)
     hits, _ = await ask(db, "Who built Alpha Base with the Shared Name?")
-    assert documents(hits) == [mine]
+    assert await documents(connection, hits) == [mine]
 
 
 async def test_an_empty_graph_costs_one_look_and_says_nothing(
@@ -176,7 +178,7 @@ async def test_a_model_that_is_late_leaves_the_lexical_linker(
 ) -> None:
     document = await add_document(connection, ("a", ["Alpha Base"], []))
     hits, trace = await ask(db, "Who built Alpha Base?", names=QueryNames(ner=Late()))
-    assert documents(hits) == [document]
+    assert await documents(connection, hits) == [document]
     assert [warning.code for warning in trace.warnings] == ["ner_timeout"]
     assert trace.failures == ["ner_timeout"]
 
@@ -186,5 +188,5 @@ async def test_a_language_model_that_is_not_there_is_told_of(
 ) -> None:
     document = await add_document(connection, ("a", ["Alpha Base"], []))
     hits, trace = await ask(db, "Who built Alpha Base?", llm_linker=True)
-    assert documents(hits) == [document]
+    assert await documents(connection, hits) == [document]
     assert [warning.code for warning in trace.warnings] == ["linker_unavailable"]

@@ -48,17 +48,17 @@ class _Call:
 
 
 class Batcher(Generic[Item, Result]):
-    """Runs ``run`` on batches, one at a time, on a thread of its own; for one event loop.
+    """Runs ``run`` on batches, ``at_once`` of them on threads of its own; for one event loop.
 
     ``cost`` is an item's size (tokens); a batch is padded to its largest item, so a batch of n
     costs n times that, and at most ``max_cost`` (a larger item runs alone). An item joins a batch
     only where that adds at most ``max_padding`` of padding; a batch has at most ``max_items``.
     The item whose turn it is is in every batch, in the company of those nearest to its size. At
-    most ``max_waiting`` items wait.
+    most ``max_waiting`` items wait. ``at_once`` above 1 is for a ``run`` that uses one core.
 
     A batch that fails is run again in halves, so an item fails for its own fault only; what
     ``run`` returns as an exception is that item's error. After `OutOfMemoryError` batches are
-    smaller (`CostBudget`), and ``on_oom`` is told, on the batcher's thread, how many items each
+    smaller (`CostBudget`), and ``on_oom`` is told, on the batch's thread, how many items each
     batch had that did not fit.
     """
 
@@ -71,6 +71,7 @@ class Batcher(Generic[Item, Result]):
         max_waiting: int,
         max_padding: int | None = None,
         max_items: int | None = None,
+        at_once: int = 1,
         on_oom: Callable[[int], None] | None = None,
         name: str = "batcher",
     ) -> None:
@@ -84,8 +85,9 @@ class Batcher(Generic[Item, Result]):
         self._numbers = count()
         self._now = 0.0
         self._calls = asyncio.Semaphore(max(1, max_waiting // _WINDOW))
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._worker: asyncio.Task[None] | None = None
+        self._at_once = at_once
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix=name)
+        self._workers: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
@@ -140,15 +142,16 @@ class Batcher(Generic[Item, Result]):
         turn = max(self._now, call.served)
         call.served = turn + self._cost(item)
         bisect.insort(self._waiting, _Waiting(turn, next(self._numbers), item, future))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+        self._workers = {worker for worker in self._workers if not worker.done()}
+        if len(self._workers) < self._at_once:
+            self._workers.add(asyncio.create_task(self._work()))
         return future
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while batch := self._take():
             items = [waiting.item for waiting in batch]
-            outcomes = await loop.run_in_executor(self._thread, self._runner.outcomes, items)
+            outcomes = await loop.run_in_executor(self._threads, self._runner.outcomes, items)
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 _settle(waiting.future, outcome)
 
@@ -174,14 +177,13 @@ class Batcher(Generic[Item, Result]):
         return batch
 
     async def aclose(self) -> None:
-        """Fail what waits with `ClosedError`, let the running batch end, stop the thread."""
+        """Fail what waits with `ClosedError`, let running batches end, stop the threads."""
         self._closed = True
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             _settle(one.future, ClosedError("the model is closed"))
-        if self._worker is not None:
-            await asyncio.gather(self._worker, return_exceptions=True)
-        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        await asyncio.to_thread(self._threads.shutdown)
 
 
 def _settle(future: asyncio.Future[Result], outcome: Result | BaseException) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ragbase_inference.config import ModelConfig, Precision, read_config
 from ragbase_inference.convert import Report, default_precision, onnx_file
+from ragbase_inference.cores import usable_cores
 from ragbase_inference.families import Prefixes
 from ragbase_inference.pooling import unit_rows
 from ragbase_inference.resolve import resolve
@@ -39,7 +40,8 @@ class TextEmbedder:
 
     ``passages`` uses all threads it was given. ``queries`` should use one: a query is too short
     to gain from more, so it leaves the other cores to the database and runs undisturbed beside
-    a batch of passages.
+    a batch of passages. ``queries_at_once``: how many calls of `run_queries` gain from running
+    beside one another.
     """
 
     def __init__(
@@ -50,12 +52,14 @@ class TextEmbedder:
         *,
         passages: EncoderSession,
         queries: EncoderSession,
+        queries_at_once: int = 1,
     ) -> None:
         self.config = config
         self.tokenizer = tokenizer
         self.prefixes = prefixes
         self._passages = passages
         self._queries = queries
+        self.queries_at_once = queries_at_once
 
     @property
     def overhead_tokens(self) -> int:
@@ -137,4 +141,5 @@ def open_embedder(
         ),
         passages=passages,
         queries=EncoderSession(path, threads=1) if twice else passages,
+        queries_at_once=(threads or usable_cores()) if twice else 1,
     )

@@ -76,6 +76,7 @@ class InProcessEmbedder:
             max_cost=BATCH_TOKENS,
             max_padding=BATCH_PADDING,
             max_waiting=_WAITING_QUERIES,
+            at_once=embedder.queries_at_once,
             name="embed-queries",
         )
         self._passages = Batcher[Encoded, Vector](
