@@ -15,7 +15,7 @@ from ragbase.text.analyse import analyser
 
 def marked(content: str, query: str, language: str = "english") -> list[str]:
     found = analyser(language)
-    spans = highlights(content, found.query_terms(query), found)
+    [spans] = highlights([content], found.query_terms(query), found)
     return [content[start:end] for start, end in spans]
 
 
@@ -87,12 +87,12 @@ def test_a_long_query_costs_no_more_than_the_text() -> None:
 
 def test_touching_and_overlapping_matches_are_one_span() -> None:
     found = analyser("english")
-    assert highlights("日本語", ["日本", "本語"], found) == [(0, 3)]
-    assert highlights("ab ab", ["ab"], found) == [(0, 2), (3, 5)]
+    assert highlights(["日本語"], ["日本", "本語"], found) == [[(0, 3)]]
+    assert highlights(["ab ab"], ["ab"], found) == [[(0, 2), (3, 5)]]
 
 
 def test_the_number_of_spans_is_limited() -> None:
-    spans = highlights("word " * 1000, ["word"], analyser("english"))
+    [spans] = highlights(["word " * 1000], ["word"], analyser("english"))
     assert len(spans) == HIGHLIGHTS_MAX
     assert spans[-1] == (5 * HIGHLIGHTS_MAX - 5, 5 * HIGHLIGHTS_MAX - 1)
 
@@ -117,14 +117,18 @@ pieces = st.sampled_from(PIECES)
 
 
 @given(
-    st.lists(pieces, max_size=25).map("".join),
+    st.lists(st.lists(pieces, max_size=25).map("".join), max_size=3),
     st.lists(pieces, min_size=1, max_size=4).map(" ".join),
     st.sampled_from(["english", "german", "simple"]),
 )
 @settings(max_examples=200, deadline=None)
-def test_spans_are_those_of_analysing_the_whole(content: str, query: str, language: str) -> None:
+def test_spans_are_those_of_analysing_the_whole(
+    contents: list[str], query: str, language: str
+) -> None:
     terms: Any = analyser(language).query_terms(query)
-    assert highlights(content, terms, analyser(language)) == reference(content, terms, language)
+    expected = [reference(content, terms, language) for content in contents]
+    for _ in range(3):  # contents are met for the first time, the second, and known
+        assert highlights(contents, terms, analyser(language)) == expected
 
 
 def test_a_content_read_before_is_marked_for_another_query() -> None:
@@ -134,10 +138,13 @@ def test_a_content_read_before_is_marked_for_another_query() -> None:
     assert marked(content, "layers") == ["layer"]
 
 
-def test_what_was_read_is_forgotten_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragbase.retrieval.highlight._KNOWN_MAX", 5)
+@pytest.mark.parametrize("bound", ["_RUNS_MAX", "_PLACES_MAX"])
+def test_what_was_read_is_forgotten_when_it_is_much(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"ragbase.retrieval.vocabulary.{bound}", 5)
     contents = [f"word{n} layer{n} plate" for n in range(9)]
-    for _ in range(2):
+    for _ in range(4):
         for n, content in enumerate(contents):
             assert marked(content, f"layer{n}") == [f"layer{n}"]
             assert marked(content, "plates") == ["plate"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from ragbase.models.domain import ArmName, Hit, StoredChunk
 from ragbase.models.search import ExplainedPart, Highlight, Place, SearchRow
 from ragbase.retrieval.fusion import FusedHit
-from ragbase.retrieval.highlight import Highlighter
+from ragbase.retrieval.highlight import highlights
 from ragbase.services.search_plan import SearchPlan
 from ragbase.text.analyse import analyser
 
@@ -35,17 +36,13 @@ def make_rows(
     explanation: Explanation | None,
 ) -> list[SearchRow]:
     """Rows in the order of ``page``, without chunks that were deleted meanwhile."""
-    mark = _marker(plan)
-    return [
-        _row(hit, chunks[hit.chunk_id], mark, explanation) for hit in page if hit.chunk_id in chunks
-    ]
+    shown = [(hit, chunks[hit.chunk_id]) for hit in page if hit.chunk_id in chunks]
+    marks = _marks(plan, [chunk for _, chunk in shown])
+    return [_row(hit, chunk, marks[chunk.id], explanation) for hit, chunk in shown]
 
 
 def _row(
-    hit: FusedHit,
-    chunk: StoredChunk,
-    mark: Callable[[StoredChunk], list[Highlight]],
-    explanation: Explanation | None,
+    hit: FusedHit, chunk: StoredChunk, marks: list[Highlight], explanation: Explanation | None
 ) -> SearchRow:
     return SearchRow(
         chunk_id=hit.chunk_id,
@@ -60,23 +57,24 @@ def _row(
         chunk_index=chunk.chunk_index,
         start=chunk.start,
         end=chunk.end,
-        highlights=mark(chunk),
+        highlights=marks,
         explain=None if explanation is None else explanation.get(hit.chunk_id, {}),
     )
 
 
-def _marker(plan: SearchPlan) -> Callable[[StoredChunk], list[Highlight]]:
+def _marks(plan: SearchPlan, chunks: Iterable[StoredChunk]) -> dict[int, list[Highlight]]:
+    """Highlights by chunk id, by the terms of each chunk's own language."""
     languages = {collection.name: collection.language for collection in plan.collections}
-    highlighters = {
-        language: Highlighter(analyser(language).query_terms(plan.text), language)
-        for language in languages.values()
-    }
-
-    def mark(chunk: StoredChunk) -> list[Highlight]:
-        spans = highlighters[languages[chunk.collection]].spans(chunk.content)
-        return [Highlight(start, end) for start, end in spans]
-
-    return mark
+    groups: defaultdict[str, list[StoredChunk]] = defaultdict(list)
+    for chunk in chunks:
+        groups[languages[chunk.collection]].append(chunk)
+    marks: dict[int, list[Highlight]] = {}
+    for language, group in groups.items():
+        its = analyser(language)
+        found = highlights([chunk.content for chunk in group], its.query_terms(plan.text), its)
+        for chunk, spans in zip(group, found, strict=True):
+            marks[chunk.id] = [Highlight(start, end) for start, end in spans]
+    return marks
 
 
 def explain(
