@@ -31,6 +31,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from http.client import HTTPConnection, HTTPException
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -297,8 +298,8 @@ def measure(
         "searches_per_s": rate,
         "possible_per_s": possible,
         "solo_p50_ms": statistics.median(solo.values()) * 1000,
-        "solo_p50_before_ms": statistics.median(sum(before.values(), [])) * 1000,
-        "solo_p50_after_ms": statistics.median(sum(after.values(), [])) * 1000,
+        "solo_p50_before_ms": statistics.median(chain(*before.values())) * 1000,
+        "solo_p50_after_ms": statistics.median(chain(*after.values())) * 1000,
         "eight_p95_ms": solo_p95 * 1000,
         "batch_ms": batch_s * 1000,
         "batch_tokens": BATCH_TOKENS,
