@@ -14,6 +14,7 @@ from ragbase.errors import NotFoundError
 from ragbase.models.domain import Document
 from ragbase.storage import collections
 from ragbase.storage import documents as store
+from ragbase.storage.chunks import load_chunks
 from ragbase.storage.embedding_models import EmbeddingModel, ensure_model
 from ragbase.storage.pool import Connection
 
@@ -242,8 +243,8 @@ async def test_chunks_are_loaded_by_id_and_missing_ones_left_out(
     document = await store.insert_document(connection, *make_sample(["a", "b"]), model.id)
     chunks = await store.list_chunks(connection, document.id)
     wanted = chunks[1]
-    assert await store.load_chunks(connection, [wanted.id, 10**12]) == {wanted.id: wanted}
-    assert await store.load_chunks(connection, []) == {}
+    assert await load_chunks(connection, [wanted.id, 10**12]) == {wanted.id: wanted}
+    assert await load_chunks(connection, []) == {}
 
 
 async def test_deleting_removes_every_trace(
