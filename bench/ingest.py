@@ -10,7 +10,10 @@ Postgres and client together: on a machine that others use too it says more than
 
     lines ≥ 0.75 × bare embedder, in chunks a second
 
-Usage: python -m bench.ingest [--documents 400] [--rounds 3] [--out bench/results]
+Names in documents are found by jobs of their own, which go on after the answer and take the same
+cores from the next round. They are off here, unless ``--extraction auto`` asks what both cost.
+
+Usage: python -m bench.ingest [--documents 400] [--rounds 3] [--extraction off] [--out bench/results]
 """
 
 from __future__ import annotations
@@ -169,13 +172,13 @@ async def stored_texts(database: Database) -> list[str]:
     return [row[0] for row in rows]
 
 
-async def bench(documents: Documents, rounds: int) -> tuple[int, dict[str, Spent]]:
+async def bench(documents: Documents, rounds: int, extraction: str) -> tuple[int, dict[str, Spent]]:
     """Start, measure, stop; the number of chunks and the medians by way."""
     embedder = await open_embedder(Settings())
     with state_folder() as place, EmbeddedPostgres(place / "pg") as server:
         await migrate(server.dsn, dialect="native")
         postmaster = int((server.data_dir / "postmaster.pid").read_text().split()[0])
-        api, url = start_api({"DATABASE_URL": server.dsn})
+        api, url = start_api({"DATABASE_URL": server.dsn, "RAGBASE_EXTRACTION": extraction})
         try:
             async with (
                 httpx.AsyncClient(base_url=url, timeout=900) as client,
@@ -222,11 +225,12 @@ def main() -> int:
     )
     parser.add_argument("--documents", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--extraction", default="off", help="RAGBASE_EXTRACTION of the API")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     folder = needed_evaldata()
     documents = read_documents(folder, arguments.documents)
-    chunks, spent = asyncio.run(bench(documents, arguments.rounds))
+    chunks, spent = asyncio.run(bench(documents, arguments.rounds, arguments.extraction))
     text = as_markdown(len(documents), chunks, spent)
     print(text)
     share = spent[BARE].clock / spent["lines"].clock
