@@ -59,3 +59,12 @@ def test_a_page_is_kept_whole_and_what_is_too_much_goes_before_the_next(
     known.make_room()
     assert known.read("a b c") is not first
     assert [known.run(number) for number in placed(known, "c d").places[0]] == ["c", "d"]
+
+
+def test_contents_of_long_runs_alone_are_forgotten_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragbase.retrieval.vocabulary._PLACES_MAX", 4)
+    known = Vocabulary("english")
+    first = known.read("京" * (RUN_MAX + 1))
+    known.read("都" * (RUN_MAX + 1))
+    known.make_room()
+    assert known.read("京" * (RUN_MAX + 1)) is not first

@@ -24,7 +24,7 @@ RUN_MAX: Final = 64
 """Longest run that is remembered, in characters."""
 _RUNS_MAX: Final = 50_000
 _PLACES_MAX: Final = 1_000_000
-"""Places kept of all contents together: 8 MB."""
+"""Places kept of all contents together, and one more for each: 8 MB."""
 
 # White space as `str.split` has it; no code point above the last of these is any.
 _SPACE: Final = np.array([chr(code).isspace() for code in range(0x3002)])
@@ -84,7 +84,7 @@ class Vocabulary:
             self._met.add(key)
             return runs
         reading = self._readings[key] = self._placed(content, runs)
-        self._places += reading.places.shape[1]
+        self._places += 1 + reading.places.shape[1] + len(reading.long)
         return reading
 
     def _learn(self, runs: Sequence[str]) -> bool:
